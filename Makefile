@@ -1,0 +1,40 @@
+# Every target sets up what it needs: a virtual environment in .venv, torch through constraints.txt.
+PY := .venv/bin/python
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: run test lint types unit wheel-check bench clean
+
+run: .venv/run
+	$(PY) examples/rippled_bowl.py
+
+test: lint types unit wheel-check
+
+lint: .venv/dev
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+types: .venv/dev
+	$(PY) -m mypy
+
+unit: .venv/dev
+	$(PY) -m pytest -q -n 2
+
+wheel-check: .venv/dev
+	$(PY) tests/wheel_check.py
+
+bench: .venv/dev
+	$(PY) benchmarks/gradient_quality.py
+
+.venv/bin/python:
+	python3 -m venv .venv
+
+.venv/run: .venv/bin/python pyproject.toml
+	$(PY) -m pip install --quiet -c constraints.txt -e .
+	@touch $@
+
+.venv/dev: .venv/bin/python pyproject.toml constraints.txt
+	$(PY) -m pip install --quiet -c constraints.txt -e ".[dev,nn]"
+	@touch $@ .venv/run
+
+clean:
+	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

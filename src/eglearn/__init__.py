@@ -1,0 +1,43 @@
+"""Minimise functions that can only be evaluated, by learning their gradient.
+
+Explicit Gradient Learning (Sinay, Sarafian, Louzoun, Agmon, Kraus; ICML 2020): sample around the current
+candidate, learn the mean-gradient that best explains all value differences between samples, step along it, and
+zoom in.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+__all__ = ["EGL", "IGL", "ConvergentEGL", "Result", "Settings", "Status", "minimize"]
+
+if TYPE_CHECKING:
+    from .algorithms import EGL, IGL, ConvergentEGL
+    from .result import Result, Status
+    from .run import minimize
+    from .settings import Settings
+
+_HOMES = {
+    "EGL": ".algorithms",
+    "IGL": ".algorithms",
+    "ConvergentEGL": ".algorithms",
+    "Result": ".result",
+    "Status": ".result",
+    "Settings": ".settings",
+    "minimize": ".run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

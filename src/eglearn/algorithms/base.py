@@ -1,0 +1,341 @@
+"""Ask and tell: what every algorithm has in common.
+
+An algorithm proposes a batch, waits until each of its points has a value (or is known to have failed), learns
+from the whole batch, and proposes the next. Values may come in any pieces and any order; what is learned
+depends only on which point has which value.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy
+
+from .. import __version__
+from .._typing import Array, Mask, State
+from ..box import Box, make_box
+from ..result import Status
+from ..settings import Settings
+
+FORMAT = 1
+"""Version of the state's layout."""
+
+# A told point this close to an asked one (as a fraction of the cube's half-width) is that point, rounded by its
+# way through text or float32. It is learned from where it really is.
+_SAME_POINT = 1e-6
+
+# A batch whose points differ by less than a few units in the last place of the cube holds no more information.
+_RESOLUTION = 2.0**-49
+
+
+@dataclass
+class Batch:
+    """Points that were asked for, and what is known of them."""
+
+    x: Array
+    """(k, n) in the user's coordinates, as they were handed out."""
+    u: Array
+    """(k, n_free) in canonical coordinates: where the evaluated points really are."""
+    y: Array
+    """(k,) values; NaN where the evaluation failed or is still to come."""
+    told: Mask
+    """(k,) of bool: whether an answer has come."""
+
+
+class AskTell(ABC):
+    """The frame of an algorithm: box, budget, pending batch, best point, exact state.
+
+    Parameters
+    ----------
+    bounds, x0, scale
+        See ``eglearn.minimize``.
+    budget : int
+        Number of points that may be asked for.
+    seed : int or None
+        Seed of the generator; None takes one from the operating system.
+    settings : Settings or None
+    """
+
+    defaults: ClassVar[Settings] = Settings()
+
+    def __init__(
+        self,
+        bounds: Any,
+        x0: Any = None,
+        *,
+        budget: int,
+        seed: int | None = 0,
+        scale: Any = None,
+        settings: Settings | None = None,
+    ) -> None:
+        if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 0:
+            raise ValueError(f"budget = {budget!r}: it must be a whole number of evaluations, 0 or more")
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+            raise ValueError(f"seed = {seed!r}: it must be a whole number, 0 or more, or None")
+        self.box = make_box(bounds, x0, scale)
+        self.budget = int(budget)
+        self.settings = self.defaults if settings is None else settings
+        if not isinstance(self.settings, Settings):
+            raise TypeError(f"settings is a {type(settings).__name__}: it must be a Settings")
+        self._rng = np.random.Generator(np.random.PCG64(seed))
+        self._begin()
+
+    def _begin(self) -> None:
+        self.nfev = 0
+        self.nit = 0
+        self.n_failed = 0
+        self.best_y = np.nan
+        self.best_u = self.box.start
+        self._pending: Batch | None = None
+        self._foreign: list[tuple[Array, float]] = []
+        self._failed_in_a_row = 0
+        self._converged = False
+        if self.n > 0:
+            self._start()
+
+    # --- what an algorithm adds ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _start(self) -> None:
+        """Prepare the search; ``self.box``, ``self.settings`` and ``self._rng`` are ready."""
+
+    @abstractmethod
+    def _propose(self) -> Array:
+        """The next batch (k, n_free) in canonical coordinates; the first row is the candidate."""
+
+    @abstractmethod
+    def _learn(self, u: Array, y: Array, foreign_u: Array, foreign_y: Array) -> None:
+        """Learn from a finished batch (NaN: failed) and from points that were not asked for."""
+
+    @abstractmethod
+    def _search_state(self) -> State:
+        """Everything that ``_propose`` and ``_learn`` depend on."""
+
+    @abstractmethod
+    def _load_search_state(self, state: State) -> None:
+        """Go on from ``state``."""
+
+    @property
+    @abstractmethod
+    def candidate_u(self) -> Array:
+        """The current candidate in canonical coordinates."""
+
+    @abstractmethod
+    def progress(self) -> dict[str, float]:
+        """Numbers that tell how the search goes, for displays and reports."""
+
+    # --- ask and tell -------------------------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Dimension of the search: coordinates that are not fixed."""
+        return self.box.n_free
+
+    @property
+    def best_x(self) -> Array:
+        """The best point so far; the start if there is none."""
+        x: Array = self.box.to_x(self.best_u[None])[0]
+        return x
+
+    @property
+    def x_favorite(self) -> Array:
+        """The current candidate: what the algorithm would recommend if values are noisy."""
+        x: Array = self.box.to_x((self.candidate_u if self.n > 0 else self.best_u)[None])[0]
+        return x
+
+    def stop(self) -> Status | None:
+        """Why the run is over, or None."""
+        if self._failed_in_a_row >= 2:
+            return Status.ALL_FAILED
+        if self._pending is not None:
+            return None
+        if self._converged:
+            return Status.CONVERGED
+        if self.nfev >= self.budget:
+            return Status.BUDGET
+        return None
+
+    def ask(self) -> Array:
+        """Points (k, n) to evaluate, all inside the bounds.
+
+        Asked again before all of them have an answer, the same points come, without those already told.
+        """
+        if why := self.stop():
+            raise RuntimeError(f"the run is over ({why.name}): ask() has no more points; check stop() before asking")
+        if self._pending is None:
+            proposal = self._propose() if self.n > 0 else np.empty((1, 0))
+            x = self.box.to_x(proposal[: self.budget - self.nfev])
+            # Back from x: what is learned from must be what is evaluated, rounding included.
+            k = len(x)
+            self._pending = Batch(x, self.box.to_u(x), np.full(k, np.nan), np.zeros(k, dtype=bool))
+        open_points: Array = self._pending.x[~self._pending.told]
+        return open_points
+
+    def tell(self, x: Any, y: Any) -> None:
+        """Hand over values: any part of the asked points in any order, and points nobody asked for.
+
+        Parameters
+        ----------
+        x : array-like (k, n) or (n,)
+        y : array-like (k,) or number
+            NaN, None or an infinite value says that the evaluation failed.
+        """
+        x, y = self._checked(x, y)
+        for point, value in zip(x, y, strict=True):
+            row = self._asked_row(point)
+            if row is None:
+                if np.isfinite(value):
+                    self._foreign.append((self.box.to_u(point[None])[0], float(value)))
+                    self._note_best(self._foreign[-1][0], float(value))
+            else:
+                self._answer(row, point, float(value))
+        if self._pending is not None and self._pending.told.all():
+            self._finish(self._pending)
+
+    def _checked(self, x: Any, y: Any) -> tuple[Array, Array]:
+        try:
+            points = np.array(x, dtype=np.float64)
+            values = np.atleast_1d(np.array(y, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"tell() takes numbers, NaN for failed evaluations ({error})") from error
+        if points.ndim == 1 and values.shape == (1,):
+            points = points[None]
+        if points.ndim != 2 or points.shape[1] != self.box.n:
+            raise ValueError(f"x has shape {points.shape}: it must be (k, {self.box.n})")
+        if values.shape != (len(points),):
+            raise ValueError(f"y has shape {values.shape} for {len(points)} points: it must be ({len(points)},)")
+        outside = ~self.box.contains(points)
+        if outside.any():
+            raise ValueError(f"x[{int(np.argmax(outside))}] is outside the bounds: such a point cannot be learned from")
+        return points + 0.0, values  # + 0.0 turns -0.0, which compares equal but has other bytes, into 0.0
+
+    def _asked_row(self, point: Array) -> int | None:
+        """The row of the pending batch that ``point`` answers, or None for a foreign point."""
+        batch = self._pending
+        if batch is None:
+            return None
+        same = (batch.x == point).all(axis=1)
+        open_rows = np.flatnonzero(same & ~batch.told)
+        if len(open_rows):
+            return int(open_rows[0])
+        waiting = np.flatnonzero(~batch.told)
+        if same.any() or not len(waiting) or self.n == 0:
+            return None  # told again: a second measurement
+        distance = np.abs(batch.u[waiting] - self.box.to_u(point[None])).max(axis=1)
+        nearest = int(np.argmin(distance))
+        return int(waiting[nearest]) if distance[nearest] <= _SAME_POINT else None
+
+    def _answer(self, row: int, point: Array, value: float) -> None:
+        batch = self._pending
+        assert batch is not None
+        self.nfev += 1
+        batch.told[row] = True
+        batch.u[row] = self.box.to_u(point[None])[0]
+        if np.isfinite(value):
+            batch.y[row] = value
+        else:
+            self.n_failed += 1
+
+    def _note_best(self, u: Array, y: float) -> None:
+        if not self.best_y <= y:  # also when best_y is NaN: nothing known yet
+            self.best_u, self.best_y = u.copy(), y
+
+    def _finish(self, batch: Batch) -> None:
+        good = np.isfinite(batch.y)
+        if good.any():
+            i = int(np.nanargmin(batch.y))
+            self._note_best(batch.u[i], float(batch.y[i]))
+            self._failed_in_a_row = 0
+        else:
+            self._failed_in_a_row += 1
+        self._converged = len(batch.y) > 1 and bool((np.ptp(batch.u, axis=0) <= _RESOLUTION).all())
+        foreign_u = np.array([u for u, _ in self._foreign]).reshape(-1, self.n)
+        foreign_y = np.array([y for _, y in self._foreign])
+        self._foreign = []
+        self._pending = None
+        self.nit += 1
+        if self.n > 0:
+            self._learn(batch.u, batch.y, foreign_u, foreign_y)
+        else:
+            self._converged = True
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        """Everything needed to go on bit for bit, as plain arrays and scalars (``serialize.dumps`` makes bytes)."""
+        batch = self._pending
+        return {
+            "format": FORMAT,
+            "algorithm": type(self).__name__,
+            "made_with": self._environment(),
+            "box": self.box.state(),
+            "budget": self.budget,
+            "settings": self.settings.state(),
+            "rng": self._rng.bit_generator.state,
+            "nfev": self.nfev,
+            "nit": self.nit,
+            "n_failed": self.n_failed,
+            "best_y": self.best_y,
+            "best_u": self.best_u.copy(),
+            "failed_in_a_row": self._failed_in_a_row,
+            "converged": self._converged,
+            "foreign_u": [u.copy() for u, _ in self._foreign],
+            "foreign_y": [y for _, y in self._foreign],
+            "pending": None
+            if batch is None
+            else {"x": batch.x.copy(), "u": batch.u.copy(), "y": batch.y.copy(), "told": batch.told.copy()},
+            "search": self._search_state() if self.n > 0 else {},
+        }
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The optimiser that ``state()`` described, ready to go on.
+
+        ``differences(state)`` tells whether this environment is the one in which the state was made; only then
+        is the continuation exact to the last bit.
+        """
+        if state.get("format") != FORMAT:
+            raise ValueError(f"state has format version {state.get('format')!r}: this eglearn reads version {FORMAT}")
+        if state["algorithm"] != cls.__name__:
+            raise ValueError(f"state belongs to {state['algorithm']}: use {state['algorithm']}.from_state")
+        self = cls.__new__(cls)
+        self.box = Box.from_state(state["box"])
+        self.budget = state["budget"]
+        self.settings = Settings.from_state(state["settings"])
+        self._rng = np.random.Generator(np.random.PCG64(0))
+        self._begin()
+        self._rng.bit_generator.state = state["rng"]
+        self.nfev, self.nit, self.n_failed = state["nfev"], state["nit"], state["n_failed"]
+        self.best_y, self.best_u = state["best_y"], state["best_u"].copy()
+        self._failed_in_a_row, self._converged = state["failed_in_a_row"], state["converged"]
+        self._foreign = list(zip(state["foreign_u"], state["foreign_y"], strict=True))
+        if state["pending"] is not None:
+            self._pending = Batch(**{name: value.copy() for name, value in state["pending"].items()})
+        if self.n > 0:
+            self._load_search_state(state["search"])
+        return self
+
+    def _environment(self) -> dict[str, Any]:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        return {
+            "eglearn": __version__,
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "python": platform.python_version(),
+            "machine": platform.machine(),
+            "threads": os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or str(cores),
+        }
+
+    def differences(self, state: State) -> list[str]:
+        """What differs between this environment and the one that made ``state``, in sentences; none: exact."""
+        here, there = self._environment(), state["made_with"]
+        return [
+            f"{name} is {here.get(name)}, the state was made with {there.get(name)}"
+            for name in sorted(here.keys() | there.keys())
+            if here.get(name) != there.get(name)
+        ]

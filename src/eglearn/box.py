@@ -1,0 +1,229 @@
+"""The user's box and the canonical cube [-1, 1]^n in which everything else works.
+
+Fixed coordinates (equal bounds) have no place in the cube: they are taken out on the way in and put back on
+the way out, so no algorithm ever sees them.
+
+| the coordinate's bounds | x as a function of u in [-1, 1] |
+|---|---|
+| finite | linear |
+| low only | low + (x0 - low + scale) (1 + u) / (1 - u) |
+| high only | the mirror image |
+| none | x0 + scale u / (1 - u^2) |
+
+The last three are smooth, nearly linear around x0, and reach every finite x.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._typing import Array, Mask, State
+
+# An infinite side is at u = +-1; the largest |u| still mapped to a finite number.
+_EDGE = 1.0 - 2.0**-52
+
+
+class Box:
+    """The map between the user's coordinates x and canonical coordinates u.
+
+    Parameters
+    ----------
+    low, high : (n,) arrays
+        Bounds; infinite values mean no bound, equal values fix the coordinate.
+    x0 : (n,) array or None
+        Where to start; None is the centre of the box and needs finite bounds.
+    scale : (n,) array or None
+        For coordinates with an infinite side: the distance from ``x0`` within which the minimum is expected.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> box = Box(np.array([0.0, 5.0]), np.array([10.0, 5.0]))
+    >>> box.to_x(np.array([[-1.0], [0.5]])).tolist()
+    [[0.0, 5.0], [7.5, 5.0]]
+    """
+
+    def __init__(self, low: Array, high: Array, x0: Array | None = None, scale: Array | None = None) -> None:
+        self.low, self.high = low, high
+        unbounded = ~(np.isfinite(low) & np.isfinite(high))
+        if unbounded.any() and (x0 is None or scale is None):
+            missing = " and ".join(name for name, given in (("x0", x0), ("scale", scale)) if given is None)
+            raise ValueError(
+                f"coordinate {int(np.argmax(unbounded))} has bounds ({low[unbounded][0]:g}, "
+                f"{high[unbounded][0]:g}): an infinite side needs {missing} as well"
+            )
+        self.x0 = low / 2 + high / 2 if x0 is None else x0
+        # Finite bounds need no scale; 1 stands in so that the arrays below have no holes.
+        self.scale = np.where(unbounded, scale, 1.0) if scale is not None else np.ones_like(low)
+        self.free = low < high
+        self._low, self._high = low[self.free], high[self.free]
+        self._x0, self._scale = self.x0[self.free], self.scale[self.free]
+        has_low, has_high = np.isfinite(self._low), np.isfinite(self._high)
+        self._finite = has_low & has_high
+        self._low_only, self._high_only, self._open = (
+            has_low & ~has_high,
+            ~has_low & has_high,
+            ~has_low & ~has_high,
+        )
+        # Halved before subtracting: the width of (-1e308, 1e308) would overflow.
+        self._half = np.where(self._finite, self._high / 2, 0.0) - np.where(self._finite, self._low / 2, 0.0)
+        with np.errstate(invalid="ignore"):  # inf - inf in coordinates that np.where then ignores
+            self._reach_up = np.where(self._low_only, self._x0 - self._low + self._scale, 1.0)
+            self._reach_down = np.where(self._high_only, self._high - self._x0 + self._scale, 1.0)
+
+    @property
+    def n(self) -> int:
+        """Number of the user's coordinates."""
+        return len(self.low)
+
+    @property
+    def n_free(self) -> int:
+        """Dimension of the cube: the coordinates that are not fixed."""
+        return int(self.free.sum())
+
+    @property
+    def start(self) -> Array:
+        """The starting point in canonical coordinates."""
+        u: Array = self.to_u(self.x0[None])[0]
+        return u
+
+    def contains(self, x: Array) -> Mask:
+        """Whether points (..., n) are inside the bounds."""
+        inside: Mask = np.all((x >= self.low) & (x <= self.high), axis=-1)
+        return inside
+
+    def to_x(self, u: Array) -> Array:
+        """Canonical points (k, n_free) to user points (k, n), always inside the bounds."""
+        u = np.clip(u, -1.0, 1.0)
+        # From the nearer face, so that u = -1 and u = 1 give the bounds exactly.
+        x = np.where(u <= 0, self._low + (1 + u) * self._half, self._high - (1 - u) * self._half)
+        if not self._finite.all():
+            c = np.clip(u, -_EDGE, _EDGE)
+            up = np.where(u <= -1, self._low, self._low + self._reach_up * ((1 + c) / (1 - c)))
+            down = np.where(u >= 1, self._high, self._high - self._reach_down * ((1 - c) / (1 + c)))
+            both = self._x0 + self._scale * (c / ((1 - c) * (1 + c)))
+            x = np.select([self._low_only, self._high_only, self._open], [up, down, both], x)
+        out = np.repeat(self.low[None], len(u), axis=0)  # fixed coordinates keep their value
+        out[:, self.free] = np.clip(x, self._low, self._high)
+        return out
+
+    def to_u(self, x: Array) -> Array:
+        """User points (k, n) to canonical points (k, n_free)."""
+        x = np.clip(x[:, self.free], self._low, self._high)
+        half = np.where(self._finite, self._half, 1.0)
+        with np.errstate(invalid="ignore", over="ignore"):
+            below, above = (x - self._low) / half, (self._high - x) / half
+            u = np.where(below <= above, below - 1, 1 - above)
+            if not self._finite.all():
+                r = (x - self._low) / self._reach_up
+                up = 1 - 2 / (r + 1)
+                s = (self._high - x) / self._reach_down
+                down = 2 / (s + 1) - 1
+                t = (x - self._x0) / self._scale
+                both = 2 * t / (1 + np.hypot(1, 2 * t))  # the root of t (1 - u^2) = u inside (-1, 1)
+                u = np.select([self._low_only, self._high_only, self._open], [up, down, both], u)
+        return np.clip(u, -1.0, 1.0)
+
+    def state(self) -> State:
+        """Everything needed to build the box again."""
+        return {"low": self.low, "high": self.high, "x0": self.x0, "scale": self.scale}
+
+    @classmethod
+    def from_state(cls, state: State) -> Box:
+        """The box that ``state`` describes."""
+        return cls(state["low"], state["high"], state["x0"], state["scale"])
+
+
+def make_box(bounds: Any, x0: Any = None, scale: Any = None) -> Box:
+    """A Box from whatever SciPy's users pass as bounds.
+
+    Parameters
+    ----------
+    bounds : sequence of (low, high) pairs, ``scipy.optimize.Bounds``, or a (low, high) pair of arrays
+        None inside a pair means no bound. A pair of two scalars needs ``x0`` to tell the dimension. For two
+        coordinates ``[(a, b), (c, d)]`` is read as two (low, high) pairs, as SciPy does.
+    x0, scale : array-like or None
+        See Box; ``scale`` may be one number for all coordinates.
+
+    Returns
+    -------
+    Box
+
+    Examples
+    --------
+    >>> make_box([(-5, 5)] * 3).n
+    3
+    """
+    start = None if x0 is None else _vector(x0, "x0")
+    low, high = _low_high(bounds, start)
+    n = len(low)
+    if n == 0:
+        raise ValueError("bounds are empty: give one (low, high) pair for each coordinate")
+    bad = np.isnan(low) | np.isnan(high) | (low == np.inf) | (high == -np.inf)
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise ValueError(f"bounds of coordinate {i} are ({low[i]:g}, {high[i]:g}): they must be numbers")
+    if (low > high).any():
+        i = int(np.argmax(low > high))
+        raise ValueError(f"bounds of coordinate {i} are ({low[i]:g}, {high[i]:g}): low must not exceed high")
+    if start is not None:
+        if len(start) != n:
+            raise ValueError(f"x0 has {len(start)} coordinates, but bounds have {n}")
+        outside = ~((start >= low) & (start <= high))
+        if outside.any():
+            i = int(np.argmax(outside))
+            raise ValueError(f"x0[{i}] = {start[i]:g} is outside its bounds ({low[i]:g}, {high[i]:g}): move it inside")
+    size = None if scale is None else np.broadcast_to(np.asarray(scale, dtype=np.float64), (n,)).copy()
+    if size is not None and not (np.isfinite(size) & (size > 0)).all():
+        i = int(np.argmin(np.isfinite(size) & (size > 0)))
+        raise ValueError(f"scale of coordinate {i} is {size[i]:g}: it must be a positive number")
+    return Box(low, high, start, size)
+
+
+def _vector(value: Any, name: str) -> Array:
+    array = np.atleast_1d(np.array(value, dtype=np.float64))
+    if array.ndim != 1:
+        raise ValueError(f"{name} has shape {array.shape}: it must be one vector")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}[{int(np.argmin(np.isfinite(array)))}] is not a finite number")
+    return array
+
+
+def _low_high(bounds: Any, x0: Array | None) -> tuple[Array, Array]:
+    if bounds is None:
+        if x0 is None:
+            raise ValueError("bounds are missing: give (low, high) for each coordinate, or x0 and scale without")
+        return np.full(len(x0), -np.inf), np.full(len(x0), np.inf)
+    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds, without importing it
+        low, high = np.broadcast_arrays(np.asarray(bounds.lb, float), np.asarray(bounds.ub, float))
+        return _spread(low, x0), _spread(high, x0)
+    pairs = [list(p) if np.ndim(p) else p for p in bounds]
+    if len(pairs) == 2 and not any(isinstance(p, list) for p in pairs):
+        sides = (_number(pairs[0], -np.inf), _number(pairs[1], np.inf))
+        return _spread(np.asarray(sides[0]), x0), _spread(np.asarray(sides[1]), x0)
+    if all(isinstance(p, list) and len(p) == 2 for p in pairs):
+        low = np.array([_number(p[0], -np.inf) for p in pairs])
+        high = np.array([_number(p[1], np.inf) for p in pairs])
+        return low, high
+    if len(pairs) == 2 and all(isinstance(p, list) for p in pairs) and len(pairs[0]) == len(pairs[1]):
+        low = np.array([_number(p, -np.inf) for p in pairs[0]])
+        high = np.array([_number(p, np.inf) for p in pairs[1]])
+        return low, high
+    raise ValueError(
+        f"bounds of length {len(pairs)} are neither one (low, high) pair for each coordinate nor a "
+        "(low, high) pair of arrays of equal length"
+    )
+
+
+def _number(value: Any, missing: float) -> float:
+    return missing if value is None else float(value)
+
+
+def _spread(side: Array, x0: Array | None) -> Array:
+    if side.ndim == 0 or (side.shape == (1,) and x0 is not None):
+        if x0 is None:
+            raise ValueError("one pair of numbers as bounds needs x0 as well, to tell the number of coordinates")
+        return np.full(len(x0), float(side.reshape(-1)[0]))
+    return np.array(side, dtype=np.float64)

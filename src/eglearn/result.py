@@ -1,0 +1,106 @@
+"""How a run ended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import Any
+
+from ._typing import Array
+
+
+class Status(IntEnum):
+    """Why a run ended; all are above 0, so that ``while not opt.stop()`` works.
+
+    | value | name | meaning |
+    |---|---|---|
+    | 1 | BUDGET | all evaluations of the budget are used |
+    | 2 | CONVERGED | the samples of a batch differ by no more than rounding: nothing is left to learn |
+    | 3 | TARGET | a value at or below ``target`` was found |
+    | 4 | CALLBACK | the callback raised StopIteration |
+    | 5 | INTERRUPTED | Ctrl-C |
+    | 6 | ALL_FAILED | all evaluations of two batches in a row failed |
+    | 7 | TIME | ``max_seconds`` are over |
+    """
+
+    BUDGET = 1
+    CONVERGED = 2
+    TARGET = 3
+    CALLBACK = 4
+    INTERRUPTED = 5
+    ALL_FAILED = 6
+    TIME = 7
+
+
+_SENTENCES = {
+    Status.BUDGET: "The budget of {nfev} evaluations is used.",
+    Status.CONVERGED: "Converged: the search region has shrunk to the resolution of the numbers.",
+    Status.TARGET: "The target was reached.",
+    Status.CALLBACK: "The callback asked to stop.",
+    Status.INTERRUPTED: "Interrupted; this is the best so far.",
+    Status.ALL_FAILED: "All evaluations of two batches in a row failed.",
+    Status.TIME: "The time is over.",
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What ``minimize`` found; fields as in SciPy's OptimizeResult, readable as attributes or by name."""
+
+    x: Array
+    """The best point evaluated (the start if no evaluation succeeded)."""
+    fun: float
+    """Its value; NaN if no evaluation succeeded."""
+    x_favorite: Array
+    """The candidate at the end: what to use if values are noisy, since ``x`` is then partly luck."""
+    nfev: int
+    """Evaluations used, failed ones included."""
+    nit: int
+    """Batches completed."""
+    n_failed: int
+    """Evaluations that failed."""
+    status: Status
+    """Why the run ended."""
+    message: str
+    """The same for people."""
+
+    @property
+    def success(self) -> bool:
+        """Whether there is a value, and the run ended neither by interruption nor by failure."""
+        return math.isfinite(self.fun) and self.status not in (Status.INTERRUPTED, Status.ALL_FAILED)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.keys():
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def keys(self) -> list[str]:
+        """Names of all fields."""
+        return [*(f.name for f in fields(self)), "success"]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __str__(self) -> str:
+        width = max(map(len, self.keys()))
+        return "\n".join(f"{name:>{width}}: {self[name]}" for name in self)
+
+
+def describe(status: Status, nfev: int, n_failed: int, first_error: str | None) -> str:
+    """The message of a result.
+
+    Examples
+    --------
+    >>> describe(Status.BUDGET, 100, 1, "the objective returned nan")
+    'The budget of 100 evaluations is used. 1 evaluation failed, the first because the objective returned nan.'
+    """
+    if status is Status.BUDGET and nfev == 0:
+        text = "The budget is 0: nothing was evaluated."
+    else:
+        text = _SENTENCES[status].format(nfev=nfev)
+    if n_failed:
+        reason = f", the first because {first_error.rstrip('.')}" if first_error else ""
+        text += f" {n_failed} evaluation{'s' if n_failed > 1 else ''} failed{reason}."
+    return text
