@@ -10,7 +10,7 @@ the way out, so no algorithm ever sees them.
 | high only | the mirror image |
 | none | x0 + scale u / (1 - u^2) |
 
-The last three are smooth, nearly linear around x0, and reach every finite x.
+The last three are smooth and nearly linear around x0; they reach 10^15 times the scale.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from ._typing import Array, Mask, State
 
 # An infinite side is at u = +-1; the largest |u| still mapped to a finite number.
 _EDGE = 1.0 - 2.0**-52
+_LARGEST = np.finfo(float).max
+_TINY = 2.0**-1000  # its inverse is finite, and so is twice that
 
 
 class Box:
@@ -67,11 +69,13 @@ class Box:
             ~has_low & has_high,
             ~has_low & ~has_high,
         )
-        # Halved before subtracting: the width of (-1e308, 1e308) would overflow.
-        self._half = np.where(self._finite, self._high / 2, 0.0) - np.where(self._finite, self._low / 2, 0.0)
-        with np.errstate(invalid="ignore"):  # inf - inf in coordinates that np.where then ignores
-            self._reach_up = np.where(self._low_only, self._x0 - self._low + self._scale, 1.0)
-            self._reach_down = np.where(self._high_only, self._high - self._x0 + self._scale, 1.0)
+        # Halved before subtracting: the width of (-1e308, 1e308) would overflow. At least the smallest float, which
+        # half of the narrowest possible box would round down to 0.
+        half = np.where(self._finite, self._high / 2, 0.0) - np.where(self._finite, self._low / 2, 0.0)
+        self._half = np.maximum(half, np.finfo(float).smallest_subnormal)
+        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf in coordinates that np.where then ignores
+            self._reach_up = np.where(self._low_only, np.minimum(self._x0 - self._low + self._scale, _LARGEST), 1.0)
+            self._reach_down = np.where(self._high_only, np.minimum(self._high - self._x0 + self._scale, _LARGEST), 1.0)
 
     @property
     def n(self) -> int:
@@ -98,13 +102,16 @@ class Box:
         """Canonical points (k, n_free) to user points (k, n), always inside the bounds."""
         u = np.clip(u, -1.0, 1.0)
         # From the nearer face, so that u = -1 and u = 1 give the bounds exactly.
-        x = np.where(u <= 0, self._low + (1 + u) * self._half, self._high - (1 - u) * self._half)
+        lower, upper = np.minimum(u, 0.0), np.maximum(u, 0.0)
+        x = np.where(u <= 0, self._low + (1 + lower) * self._half, self._high - (1 - upper) * self._half)
         if not self._finite.all():
             c = np.clip(u, -_EDGE, _EDGE)
-            up = np.where(u <= -1, self._low, self._low + self._reach_up * ((1 + c) / (1 - c)))
-            down = np.where(u >= 1, self._high, self._high - self._reach_down * ((1 - c) / (1 + c)))
-            both = self._x0 + self._scale * (c / ((1 - c) * (1 + c)))
+            with np.errstate(over="ignore"):
+                up = np.where(u <= -1, self._low, self._low + self._reach_up * ((1 + c) / (1 - c)))
+                down = np.where(u >= 1, self._high, self._high - self._reach_down * ((1 - c) / (1 + c)))
+                both = self._x0 + self._scale * (c / ((1 - c) * (1 + c)))
             x = np.select([self._low_only, self._high_only, self._open], [up, down, both], x)
+            x = np.clip(x, -_LARGEST, _LARGEST)
         out = np.repeat(self.low[None], len(u), axis=0)  # fixed coordinates keep their value
         out[:, self.free] = np.clip(x, self._low, self._high)
         return out
@@ -121,7 +128,7 @@ class Box:
                 up = 1 - 2 / (r + 1)
                 s = (self._high - x) / self._reach_down
                 down = 2 / (s + 1) - 1
-                t = (x - self._x0) / self._scale
+                t = np.clip((x - self._x0) / self._scale, -1 / _TINY, 1 / _TINY)
                 both = 2 * t / (1 + np.hypot(1, 2 * t))  # the root of t (1 - u^2) = u inside (-1, 1)
                 u = np.select([self._low_only, self._high_only, self._open], [up, down, both], u)
         return np.clip(u, -1.0, 1.0)
@@ -167,14 +174,20 @@ def make_box(bounds: Any, x0: Any = None, scale: Any = None) -> Box:
         raise ValueError(f"bounds of coordinate {i} are ({low[i]:g}, {high[i]:g}): they must be numbers")
     if (low > high).any():
         i = int(np.argmax(low > high))
-        raise ValueError(f"bounds of coordinate {i} are ({low[i]:g}, {high[i]:g}): low must not exceed high")
+        raise ValueError(f"bounds of coordinate {i} are ({low[i]:.17g}, {high[i]:.17g}): low must not exceed high")
     if start is not None:
         if len(start) != n:
             raise ValueError(f"x0 has {len(start)} coordinates, but bounds have {n}")
         outside = ~((start >= low) & (start <= high))
         if outside.any():
             i = int(np.argmax(outside))
-            raise ValueError(f"x0[{i}] = {start[i]:g} is outside its bounds ({low[i]:g}, {high[i]:g}): move it inside")
+            raise ValueError(
+                f"x0[{i}] = {start[i]:.17g} is outside its bounds ({low[i]:.17g}, {high[i]:.17g}): move it inside"
+            )
+    if scale is not None and np.shape(scale) not in ((), (1,), (n,)):
+        raise ValueError(
+            f"scale has shape {np.shape(scale)}: it must be one number, or one for each of {n} coordinates"
+        )
     size = None if scale is None else np.broadcast_to(np.asarray(scale, dtype=np.float64), (n,)).copy()
     if size is not None and not (np.isfinite(size) & (size > 0)).all():
         i = int(np.argmin(np.isfinite(size) & (size > 0)))
@@ -199,7 +212,10 @@ def _low_high(bounds: Any, x0: Array | None) -> tuple[Array, Array]:
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds, without importing it
         low, high = np.broadcast_arrays(np.asarray(bounds.lb, float), np.asarray(bounds.ub, float))
         return _spread(low, x0), _spread(high, x0)
-    pairs = [list(p) if np.ndim(p) else p for p in bounds]
+    try:
+        pairs = [list(p) if np.ndim(p) else p for p in bounds]
+    except TypeError as error:
+        raise ValueError(f"bounds = {bounds!r}: give one (low, high) pair for each coordinate") from error
     if len(pairs) == 2 and not any(isinstance(p, list) for p in pairs):
         sides = (_number(pairs[0], -np.inf), _number(pairs[1], np.inf))
         return _spread(np.asarray(sides[0]), x0), _spread(np.asarray(sides[1]), x0)

@@ -52,7 +52,7 @@ class OutputMap:
         low, high = np.quantile(quarter, [self.quantile, 1 - self.quantile])
         if low == high:  # more than 80 % ties: the range is all that there is
             low, high = quarter[0], quarter[-1]
-        if np.isnan(self._low):
+        if not self._low < self._high:  # nothing known yet, or nothing but one constant
             self._low, self._high = float(low), float(high)
         elif low < high:  # a constant batch says nothing about scale
             self._low += self.rate * (float(low) - self._low)
@@ -63,8 +63,7 @@ class OutputMap:
         if self.kind == "none":
             return y.copy()
         middle = self._low / 2 + self._high / 2
-        # A constant function has no spread: the spacing of floats around its value takes its place.
-        half = max(self._high / 2 - self._low / 2, float(np.spacing(max(abs(self._low), abs(self._high)))))
+        half = self._half_spread
         distance = y * 0.25 - middle
         with np.errstate(over="ignore", divide="ignore"):
             v = distance / half
@@ -75,19 +74,24 @@ class OutputMap:
         mapped: Array = np.where(size <= 1, v, np.copysign(1 + outer, v))
         return mapped
 
+    @property
+    def _half_spread(self) -> float:
+        # A constant function has no spread: the spacing of floats around its value takes its place.
+        return max(self._high / 2 - self._low / 2, float(np.spacing(max(abs(self._low), abs(self._high)))))
+
     def inverse(self, v: Array) -> Array:
         """Raw values y of mapped values v."""
         if self.kind == "none":
             return v.copy()
         size = np.abs(v)
         linear = v if self.kind == "linear" else np.where(size <= 1, v, np.copysign(np.exp(size - 1), v))
-        return 4 * (self._low / 2 + self._high / 2 + linear * (self._high / 2 - self._low / 2))
+        return 4 * (self._low / 2 + self._high / 2 + linear * self._half_spread)
 
     def slope(self, v: Array) -> Array:
         """dr/dy where the mapped value is ``v``: the first factor of the paper's eq. for the true gradient."""
         if self.kind == "none":
             return np.ones_like(v)
-        linear = 0.25 / (self._high / 2 - self._low / 2)
+        linear = 0.25 / self._half_spread
         if self.kind == "linear":
             return np.full_like(v, linear)
         slope: Array = linear * np.exp(-np.maximum(np.abs(v) - 1, 0))

@@ -1,13 +1,14 @@
 """Plain state to bytes and back, without pickle: loading can never run code.
 
 The format is a JSON text of the nested structure followed by the raw bytes of the arrays, which the text
-refers to by position. Floats outside arrays keep all their bits too (Python's JSON writes the shortest text
-that reads back the same, and NaN and infinities by name).
+refers to by position. Floats outside arrays keep their value too: Python's JSON writes the shortest text that
+reads back the same, and NaN and infinities by name.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ._typing import State
 
 _MAGIC = b"eglearn1"
 _KINDS = "biuf"
+_DTYPE = re.compile(r"[<|][biuf][0-9]{1,2}")  # NumPy itself would evaluate some texts
 
 
 def dumps(state: State) -> bytes:
@@ -32,6 +34,8 @@ def dumps(state: State) -> bytes:
     >>> loads(dumps({"k": 3, "x": np.array([0.5, -0.5])}))
     {'k': 3, 'x': array([ 0.5, -0.5])}
     """
+    if not isinstance(state, dict):
+        raise TypeError(f"state is a {type(state).__name__}: it must be a dict")
     arrays: list[np.ndarray[Any, Any]] = []
     text = json.dumps(_encode(state, "state", arrays)).encode()
     parts = [_MAGIC, len(text).to_bytes(8, "little"), text]
@@ -54,7 +58,7 @@ def loads(data: bytes) -> State:
     try:
         tree = json.loads(data[start:end])
         state, used = _decode(tree, data, end)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
         raise ValueError(f"this eglearn state is damaged ({error})") from error
     if used != len(data) or not isinstance(state, dict):
         raise ValueError(f"this eglearn state is damaged (it has {len(data)} bytes, expected {used})")
@@ -71,14 +75,17 @@ def _encode(value: Any, where: str, arrays: list[np.ndarray[Any, Any]]) -> Any:
         return [_encode(v, f"{where}[{i}]", arrays) for i, v in enumerate(value)]
     if isinstance(value, dict) and all(isinstance(k, str) and not k.startswith("$") for k in value):
         return {k: _encode(v, f"{where}[{k!r}]", arrays) for k, v in value.items()}
+    if isinstance(value, dict):
+        raise TypeError(f"{where} has a key that is not text, or begins with $: {list(value)!r}")
     raise TypeError(f"{where} is a {type(value).__name__}: a state holds only arrays, numbers, text, lists and dicts")
 
 
 def _decode(tree: Any, data: bytes, at: int) -> tuple[Any, int]:
     if isinstance(tree, dict) and "$array" in tree:
-        dtype, shape = np.dtype(tree["$array"][0]), tuple(tree["$array"][1])
-        if dtype.kind not in _KINDS:
-            raise ValueError(f"array of type {dtype}")
+        name, shape = tree["$array"]
+        if not _DTYPE.fullmatch(name) or not all(type(k) is int and k >= 0 for k in shape):
+            raise ValueError(f"an array of type {name} and shape {shape}")
+        dtype = np.dtype(name)
         count = int(np.prod(shape, dtype=np.int64))
         array = np.frombuffer(data, dtype, count, at).reshape(shape).astype(dtype.newbyteorder("="))
         return array, at + count * dtype.itemsize

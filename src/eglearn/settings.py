@@ -78,8 +78,8 @@ class Settings:
 
     Examples
     --------
-    >>> Settings(model="constant", exploration="ball").model
-    'constant'
+    >>> Settings(exploration="ball", replay=4).exploration
+    'ball'
     >>> Settings(replay=0)
     Traceback (most recent call last):
     ValueError: Settings.replay = 0: allowed is a whole number, 1 or more
@@ -143,8 +143,9 @@ class Settings:
         "mean", "when to shrink: candidate worse than the one before n_max times in a row; mean of the last n_max "
         "candidates not below that of the n_max before; no better candidate for n_max steps",
         "row: alg. 3; mean: sec. 4.2; best: authors' code", _one_of("row", "mean", "best"))
-    n_max: int = _setting(
-        4, "patience of the shrink rule, in steps", "ours; paper: 10", _whole(1))
+    n_max: int | None = _setting(
+        None, "patience of the shrink rule, in steps; None: 0.65 sqrt(n), between 1 and 10", "ours; paper: 10",
+        _or_none(_whole(1)))
     n_min: int = _setting(
         0, "fewest steps in a region", "ours; paper: 40", _whole(0))
 
@@ -209,6 +210,10 @@ class Settings:
     def batch_size(self, n: int) -> int:
         """Points in a batch for dimension ``n``."""
         return self.m if self.m is not None else max(16, int(8 * math.sqrt(n)))
+
+    def patience(self, n: int) -> int:
+        """The shrink rule's patience for dimension ``n``: more unknowns take more batches to learn."""
+        return self.n_max if self.n_max is not None else min(10, max(1, round(0.65 * math.sqrt(n))))
 
     @classmethod
     def for_model(cls, model: str, **changes: Any) -> Self:

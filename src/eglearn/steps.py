@@ -18,13 +18,16 @@ def gradient_step(gradient: Array, alpha: float, longest: float | None) -> Array
     [-0.3, -0.4]
     """
     step = -alpha * gradient
-    if longest is not None:
-        # Scaled before measuring: the norm of a gradient near the largest float must not overflow.
-        size = float(np.max(np.abs(step), initial=0.0))
-        length = size * float(np.linalg.norm(step / size)) if size > 0 else 0.0
-        if length > longest:
-            step = step / length * longest
+    if longest is not None and length(step) > longest:
+        step = step / np.max(np.abs(step))
+        step = step / np.linalg.norm(step) * longest
     return step
+
+
+def length(d: Array) -> float:
+    """The norm of a vector; infinite only if it is itself beyond the largest float, not its square."""
+    largest = float(np.max(np.abs(d), initial=0.0))
+    return largest * float(np.linalg.norm(d / largest)) if largest > 0 else 0.0
 
 
 def newton_step(fit: CurvedFit, gradient: Array, radius: float, free: Mask) -> Array:
@@ -43,21 +46,23 @@ def newton_step(fit: CurvedFit, gradient: Array, radius: float, free: Mask) -> A
         Coordinates that may move; the others are held (they sit at a face and would leave the box).
     """
     step = np.zeros_like(gradient)
-    residual = np.where(free, -gradient, 0.0)
+    # In units of the gradient's size: squares of very large or small values leave the range of floats.
+    size = float(np.max(np.abs(gradient), initial=0.0)) or 1.0
+    residual = np.where(free, -gradient / size, 0.0)
     direction = residual
     square = first = float(residual @ residual)
     # n iterations are exact without rounding; a millionth of the gradient is beyond what samples can tell.
     for _ in range(len(gradient)):
         if not square > 1e-12 * first:
             break
-        curved = np.where(free, fit.hessian_product(direction), 0.0)
+        curved = np.where(free, fit.hessian_product(direction) / size, 0.0)
         curvature = float(direction @ curved)
         to_sphere = _to_sphere(step, direction, radius)
-        length = square / curvature if curvature > 0 else np.inf
-        if not length < to_sphere:
+        to_minimum = square / curvature if curvature > 0 else np.inf
+        if not to_minimum < to_sphere:
             return step + to_sphere * direction
-        step = step + length * direction
-        residual = residual - length * curved
+        step = step + to_minimum * direction
+        residual = residual - to_minimum * curved
         square, last = float(residual @ residual), square
         direction = residual + (square / last) * direction
     return step

@@ -254,7 +254,7 @@ class AskTell(ABC):
         else:
             self._failed_in_a_row += 1
         self._converged = len(batch.y) > 1 and bool((np.ptp(batch.u, axis=0) <= _RESOLUTION).all())
-        foreign_u = np.array([u for u, _ in self._foreign]).reshape(-1, self.n)
+        foreign_u = np.array([u for u, _ in self._foreign]).reshape(len(self._foreign), self.n)
         foreign_y = np.array([y for _, y in self._foreign])
         self._foreign = []
         self._pending = None

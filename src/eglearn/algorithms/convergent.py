@@ -14,6 +14,7 @@ from ..models import Model, make_model
 from ..region import LinearRegion
 from ..replay import Replay
 from ..settings import Settings
+from ..steps import length
 from .base import AskTell
 
 
@@ -25,6 +26,7 @@ class Descent:
     """x_k."""
     epsilon: float
     alpha: float
+    """Step size; NaN: to be chosen at the first gradient."""
     value: float = math.nan
     """f(x_k); NaN if it failed."""
     loss: float = math.nan
@@ -43,9 +45,14 @@ class ConvergentEGL(AskTell):
     Parameters
     ----------
     bounds, x0, budget, seed, scale, settings
-        As for EGL. Used of ``settings``: m, exploration, model and what belongs to it, alpha, epsilon.
+        As for EGL. Used of ``settings``: m, exploration, model and what belongs to it, epsilon.
+    alpha : float or None
+        The first step size; None makes the first step ``epsilon`` long.
     gamma_alpha, gamma_epsilon : float
-        Factors of alpha, and of epsilon on top of that, at each failed test.
+        Factors of alpha, and of epsilon on top of that, at each failed test. The gradient falls with epsilon / alpha,
+        so ``gamma_epsilon`` sets how many failed tests a given accuracy takes, and ``gamma_alpha`` to that power must
+        leave alpha large enough to get there: with 0.9 and 0.97, the factors of algorithm 3, alpha is at 4e-11 of its
+        first value when epsilon / alpha has fallen a thousandfold, and the run has long come to rest.
     constant : float
         The constant in the test.
     epsilon_bar : float
@@ -54,7 +61,7 @@ class ConvergentEGL(AskTell):
     Examples
     --------
     >>> import numpy as np
-    >>> opt = ConvergentEGL([(-1, 1)] * 3, x0=[0.5, 0.5, 0.5], budget=5000)
+    >>> opt = ConvergentEGL([(-1, 1)] * 3, x0=[0.5, 0.5, 0.5], budget=2000)
     >>> while not opt.stop():
     ...     X = opt.ask()
     ...     opt.tell(X, np.sum(X**2, axis=1))
@@ -62,20 +69,23 @@ class ConvergentEGL(AskTell):
     True
     """
 
-    defaults: ClassVar[Settings] = Settings.for_model("constant", alpha=0.25, epsilon=0.05, exploration="ball")
+    alpha: float | None = None
+    defaults: ClassVar[Settings] = Settings.for_model("constant", epsilon=0.1, exploration="ball")
 
     def __init__(
         self,
         bounds: Any,
         x0: Any = None,
         *,
-        gamma_alpha: float = 0.9,
-        gamma_epsilon: float = 0.97,
+        alpha: float | None = None,
+        gamma_alpha: float = 0.95,
+        gamma_epsilon: float = 0.8,
         constant: float = 2.0,
         epsilon_bar: float = 1e-12,
         **rest: Any,
     ) -> None:
         for name, value, below in (
+            ("alpha", 1.0 if alpha is None else alpha, math.inf),
             ("gamma_alpha", gamma_alpha, 1.0),
             ("gamma_epsilon", gamma_epsilon, 1.0),
             ("constant", constant, math.inf),
@@ -83,19 +93,19 @@ class ConvergentEGL(AskTell):
         ):
             if not 0 < value < below:
                 raise ValueError(f"{name} = {value!r}: allowed is a number above 0" + (" and below 1" * (below == 1)))
+        self.alpha = alpha
         self.gamma_alpha, self.gamma_epsilon = gamma_alpha, gamma_epsilon
         self.constant, self.epsilon_bar = constant, epsilon_bar
         super().__init__(bounds, x0, **rest)
 
     def _start(self) -> None:
         s, n = self.settings, self.n
-        if not s.alpha > 0:
-            raise ValueError(f"Settings.alpha = {s.alpha!r}: ConvergentEGL needs a number above 0")
         self._m = s.batch_size(n)
         self._sample = sampler(s.exploration, s.cone_angle)
         self._cube = LinearRegion.whole(n)
         self._model: Model = make_model(s, n, self._rng)
-        self._descent = Descent(self.box.start, s.epsilon * math.sqrt(n), s.alpha)
+        alpha = math.nan if self.alpha is None else self.alpha
+        self._descent = Descent(self.box.start, s.epsilon * math.sqrt(n), alpha)
 
     @property
     def candidate_u(self) -> Array:
@@ -124,11 +134,22 @@ class ConvergentEGL(AskTell):
         data = Replay(1)
         data.add(u[good], y[good], self._cube)
         if len(data):
-            samples = data.samples(data.y - value, d.candidate)
-            fit = self._model.fit(samples, self.settings.perturbation * d.epsilon, self._rng)
-            gradient = fit.gradient(d.candidate[None])[0]
-            d.loss, d.gradient_norm = fit.loss, float(np.linalg.norm(gradient))
-            d.candidate = self._cube.to_u(d.candidate - d.alpha * gradient)
+            # In units of a power of two near their spread, which costs no accuracy and avoids overflow of squares;
+            # quarters, since the difference of two values near the largest float would overflow too.
+            quarters = data.y * 0.25 - value * 0.25
+            unit = 2.0 ** (math.frexp(np.max(np.abs(quarters)))[1] - 1)
+            fit = self._model.fit(
+                data.samples(quarters / unit, d.candidate), self.settings.perturbation * d.epsilon, self._rng
+            )
+            with np.errstate(over="ignore"):
+                gradient = fit.gradient(d.candidate[None])[0] * unit * 4
+            if not np.isfinite(gradient).all():
+                gradient = np.zeros_like(gradient)
+            d.loss, d.gradient_norm = fit.loss, length(gradient)
+            if math.isnan(d.alpha) and d.gradient_norm > 0:
+                d.alpha = d.epsilon / d.gradient_norm
+            if d.alpha > 0:
+                d.candidate = self._cube.to_u(d.candidate - d.alpha * gradient)
 
     def progress(self) -> dict[str, float]:
         """Numbers that tell how the descent goes."""
@@ -147,11 +168,11 @@ class ConvergentEGL(AskTell):
     def _search_state(self) -> State:
         return {
             "descent": asdict(self._descent),
-            "rules": [self.gamma_alpha, self.gamma_epsilon, self.constant, self.epsilon_bar],
+            "rules": [self.alpha, self.gamma_alpha, self.gamma_epsilon, self.constant, self.epsilon_bar],
             "model": self._model.state(),
         }
 
     def _load_search_state(self, state: State) -> None:
         self._descent = Descent(**state["descent"])
-        self.gamma_alpha, self.gamma_epsilon, self.constant, self.epsilon_bar = state["rules"]
+        self.alpha, self.gamma_alpha, self.gamma_epsilon, self.constant, self.epsilon_bar = state["rules"]
         self._model.load_state(state["model"])

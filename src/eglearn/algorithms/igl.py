@@ -15,7 +15,7 @@ class IGL(EGL):
     --------
     >>> opt = IGL([(-5, 5)] * 3, budget=100)  # needs eglearn[nn]
     >>> opt.ask().shape
-    (32, 3)
+    (16, 3)
     """
 
     defaults: ClassVar[Settings] = Settings.for_model("fc")

@@ -48,10 +48,12 @@ class Model(Protocol):
         """What the last bits of a fit depend on beside NumPy and SciPy."""
 
 
-def pair_loss(fit_gradients: Array, samples: Samples, order: str, loss: str) -> float:
+def pair_loss(gradients: Array, samples: Samples, order: str, loss: str) -> float:
     """Mean penalty over all pairs i != j of all batches, for gradients (N, n) at the samples' points."""
-    total, count = 0.0, 0
-    for g, z, v in zip(*map(samples.batches, (fit_gradients, samples.z, samples.v)), strict=True):
-        total += float(penalty(residuals(g, z - z.mean(axis=0), v, order), loss).sum())
-        count += len(v) * (len(v) - 1)
-    return total / count
+    z, v, weights = samples.padded()
+    g = np.zeros_like(z)
+    g[weights > 0] = gradients
+    each = penalty(residuals(g, z, v, order), loss)
+    # A pair i = i has no residual, so the sum may run over it.
+    total = np.einsum("bij,bi,bj->", each, weights, weights)
+    return float(total) / sum(m * (m - 1) for m in samples.sizes)

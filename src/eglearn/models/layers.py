@@ -16,7 +16,8 @@ from ..settings import Settings
 
 
 def _parameter(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> nn.Parameter:
-    return nn.Parameter(torch.from_numpy(values).to(torch.float32))
+    # Contiguous: the layout decides the order of summation, and a restored parameter is contiguous.
+    return nn.Parameter(torch.from_numpy(np.ascontiguousarray(values)).to(torch.float32))
 
 
 class Linear(nn.Module):

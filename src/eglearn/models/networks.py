@@ -56,7 +56,9 @@ class _Network:
             groups[name.endswith("coefficients")].append(parameter)
         rates = {False: s.learning_rate, True: s.spline_learning_rate or s.learning_rate}
         self.optimiser = torch.optim.Adam(
-            [{"params": group, "lr": rates[key]} for key, group in groups.items() if group], eps=_ADAM_EPSILON
+            [{"params": group, "lr": rates[key]} for key, group in groups.items() if group],
+            eps=_ADAM_EPSILON,
+            fused=True,
         )
 
     def _weights(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -103,7 +105,7 @@ class _Network:
     def environment(self) -> dict[str, Any]:
         """What else the last bits depend on."""
         return {
-            "torch": torch.__version__,
+            "torch": str(torch.__version__),
             "torch threads": torch.get_num_threads(),
             "device": str(self.device),
         }
