@@ -1,0 +1,438 @@
+"""The user's box and the canonical cube: the maps, what may be passed as bounds, and what is refused."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import Bounds
+
+from eglearn import serialize
+from eglearn.box import Box, make_box
+
+exact = settings(derandomize=True, deadline=None, max_examples=150)
+EPS = np.finfo(float).eps
+KINDS = ("finite", "low", "high", "open")
+
+
+def one_coordinate(kind, low, width, where, scale):
+    """A box of one coordinate that starts at low + where * width."""
+    x0 = low + where * width
+    pair = {"finite": (low, low + width), "low": (low, None), "high": (None, low + width), "open": (None, None)}[kind]
+    return make_box([pair], [x0], scale)
+
+
+def size_and_offset(box):
+    """The length that u = 1 stands for near the start, and the largest number that is added to it."""
+    low, high, x0, scale = box.low[0], box.high[0], box.x0[0], box.scale[0]
+    if np.isfinite(low) and np.isfinite(high):
+        return high / 2 - low / 2, max(abs(low), abs(high))
+    if np.isfinite(low):
+        return x0 - low + scale, abs(low)
+    if np.isfinite(high):
+        return high - x0 + scale, abs(high)
+    return scale, abs(x0)
+
+
+coordinates = st.builds(
+    one_coordinate,
+    st.sampled_from(KINDS),
+    st.floats(-1e6, 1e6),
+    st.floats(1e-3, 1e6),
+    st.floats(0, 1),
+    st.floats(1e-3, 1e3),
+)
+inner_u = st.lists(st.floats(-1, 1), min_size=1, max_size=20)
+
+
+@exact
+@given(coordinates, inner_u)
+def test_u_to_x_to_u(box, u):
+    """x is rounded to its own spacing, which is EPS * offset / size in units of u; all else is a few EPS.
+
+    Where a side is infinite the slope dx/du grows towards it as fast as x itself, so that the relative rounding of
+    x costs no more there than in the middle. Only u so close to an infinite side that x stops growing is cut.
+    """
+    u = np.array(u)[:, None]
+    if not (np.isfinite(box.low[0]) and np.isfinite(box.high[0])):
+        u = np.clip(u, -1 + 2 * EPS, 1 - 2 * EPS)
+    size, offset = size_and_offset(box)
+    back = box.to_u(box.to_x(u))
+    assert np.abs(back - u).max() <= 8 * EPS * (1 + offset / size)
+
+
+@exact
+@given(coordinates, st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=20))
+def test_x_to_u_to_x(box, steps):
+    """u is known to EPS near +-1, so x to EPS times dx/du, which grows as (1 + distance / size)^2 on an open side."""
+    size, offset = size_and_offset(box)
+    x = np.clip(box.x0 + size * np.array(steps)[:, None], box.low, box.high)
+    back = box.to_x(box.to_u(x))
+    finite = np.isfinite(box.low[0]) and np.isfinite(box.high[0])
+    anchor = next((b for b in (box.low[0], box.high[0]) if np.isfinite(b)), box.x0[0])
+    growth = 1.0 if finite else (1 + 2 * np.abs(x - anchor) / size) ** 2
+    assert (np.abs(back - x) <= 8 * EPS * (size * growth + np.abs(x) + offset)).all()
+
+
+def test_mixed_box_goes_both_ways():
+    box = make_box([(-5, 5), (0, None), (None, 3), (7, 7), (None, None)], [1, 2, -1, 7, 10], 2.0)
+    assert (box.n, box.n_free) == (5, 4)
+    u = np.random.default_rng(0).uniform(-0.99, 0.99, (200, 4))
+    x = box.to_x(u)
+    assert x.shape == (200, 5)
+    assert box.contains(x).all()
+    assert (x[:, 3] == 7).all()
+    np.testing.assert_allclose(box.to_u(x), u, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(box.to_x(box.to_u(x)), x, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("box", "u", "x"),
+    [
+        (make_box([(-3, 5)]), 0.5, 3.0),
+        (make_box([(2, None)], [3], 4), 0.0, 7.0),  # low + (x0 - low + scale)
+        (make_box([(2, None)], [3], 4), 0.5, 17.0),  # three times as far
+        (make_box([(2, None)], [3], 4), -0.5, 2 + 5 / 3),
+        (make_box([(None, -2)], [-3], 4), -0.5, -17.0),
+        (make_box(None, [10], 3), 0.5, 12.0),  # x0 + scale * 0.5 / 0.75
+        (make_box(None, [10], 3), -0.5, 8.0),
+        (make_box(None, [10], 3), 0.0, 10.0),
+    ],
+)
+def test_formulas_by_hand(box, u, x):
+    assert box.to_x(np.array([[u]]))[0, 0] == pytest.approx(x, rel=1e-15)
+    assert box.to_u(np.array([[x]]))[0, 0] == pytest.approx(u, rel=1e-15, abs=1e-16)
+
+
+@exact
+@given(coordinates, inner_u)
+def test_order_is_kept(box, u):
+    u = np.sort(u)[:, None]
+    x = box.to_x(u)
+    assert (np.diff(x[:, 0]) >= 0).all()
+    size, offset = size_and_offset(box)
+    told_apart = np.diff(u[:, 0]) > 32 * EPS * (1 + offset / size)
+    assert (np.diff(x[:, 0])[told_apart] > 0).all()
+
+
+EXTREME = [
+    [(-1e308, 1e308)],
+    [(-np.finfo(float).max, np.finfo(float).max)],
+    [(1e12, 1e12 + 1)],
+    [(-1e12 - 1, -1e12)],
+    [(-1e-300, 1e-300)],
+    [(0.0, 1e308)],
+    [(1.0, np.nextafter(1.0, 2))],
+    [(0.1, 0.3)],
+    [(-1e308, 1e308), (1e12, 1e12 + 1), (-1e-300, 1e-300), (3, 3)],
+]
+
+
+@pytest.mark.parametrize("bounds", EXTREME)
+def test_extreme_boxes_hold_every_point_and_their_faces(bounds):
+    box = make_box(bounds)
+    u = np.random.default_rng(1).uniform(-1, 1, (500, box.n_free))
+    edge = np.nextafter(1.0, 0)
+    special = np.array([-1, -edge, -0.5, -0.0, 0, 1e-300, 0.5, edge, 1])
+    u = np.vstack([u, np.repeat(special[:, None], box.n_free, axis=1)])
+    x = box.to_x(u)
+    assert box.contains(x).all()
+    assert (box.to_x(-np.ones((1, box.n_free)))[0] == box.low).all()
+    assert (box.to_x(np.ones((1, box.n_free)))[0] == box.high).all()
+    back = box.to_u(x)
+    assert np.isfinite(back).all()
+    assert (np.abs(back) <= 1).all()
+    width = (box.high / 2 - box.low / 2)[box.free]
+    tolerance = EPS * (4 + np.maximum(np.abs(box.low), np.abs(box.high))[box.free] / width)
+    assert (np.abs(back - u) <= tolerance).all()
+    assert box.contains(box.x0)
+
+
+@exact
+@given(st.lists(st.tuples(st.floats(-1e308, 1e308), st.floats(-1e308, 1e308)), min_size=1, max_size=5), st.data())
+def test_no_point_is_ever_outside(pairs, data):
+    box = make_box([(min(p), max(p)) for p in pairs])
+    u = np.array(data.draw(st.lists(st.floats(-1, 1), min_size=box.n_free, max_size=box.n_free)))[None]
+    assert box.contains(box.to_x(u)).all()
+    assert box.contains(box.to_x(3 * u)).all()  # outside the cube: the nearest face
+    assert (box.to_x(-np.ones_like(u))[0] == box.low).all()
+    assert (box.to_x(np.ones_like(u))[0] == box.high).all()
+
+
+@pytest.mark.parametrize("kind", ["low", "high", "open"])
+def test_infinite_sides_end_in_finite_numbers(kind):
+    box = one_coordinate(kind, 2.0, 4.0, 0.25, 1.5)
+    x = box.to_x(np.array([[-1.0], [1.0]]))[:, 0]
+    assert np.isfinite(x).all()
+    assert x[0] == 2.0 if kind == "low" else x[0] < -1e15
+    assert x[1] == 6.0 if kind == "high" else x[1] > 1e15
+
+
+@pytest.mark.parametrize(
+    ("bounds", "x0", "scale"),
+    [
+        ([(0, None)], [1.0], 1e300),
+        ([(None, 0)], [-1.0], 1e300),
+        (None, [1.0], 1e300),
+        ([(-1e308, None)], [1e308], 1.0),
+        ([(None, 1e308)], [-1e308], 1.0),
+    ],
+)
+def test_infinite_sides_with_huge_scale_stay_finite(bounds, x0, scale):
+    """Finite numbers in, finite numbers out, and no overflow on the way."""
+    box = make_box(bounds, x0, scale)
+    u = np.linspace(-1, 1, 21)[:, None]
+    x = box.to_x(u)
+    assert np.isfinite(x).all()
+    assert (np.diff(x[:, 0]) >= 0).all()
+    assert np.isfinite(box.start).all()
+
+
+@pytest.mark.parametrize("kind", ["low", "high", "open"])
+@pytest.mark.parametrize("far", [1e3, 1e100, 1e308])
+def test_every_finite_x_has_a_place_in_the_cube(kind, far):
+    """However far x is, u is a number in [-1, 1], on the right side."""
+    box = one_coordinate(kind, 0.0, 1e-9, 0.5, 1e-10)
+    x = np.clip(np.array([[-far], [far]]), box.low, box.high)
+    u = box.to_u(x)[:, 0]
+    assert (np.abs(u) <= 1).all()
+    assert u[0] < -0.9
+    assert u[1] > 0.9
+
+
+def test_narrowest_possible_box():
+    """Neighbouring floats around zero, whose half-width is less than the smallest float."""
+    box = make_box([(0.0, 5e-324)])
+    assert box.to_x(np.array([[-1.0], [1.0]]))[:, 0].tolist() == [0.0, 5e-324]
+    assert box.to_u(np.array([[0.0], [5e-324]]))[:, 0].tolist() == [-1.0, 1.0]
+    assert np.isfinite(box.start).all()
+
+
+def test_high_only_is_the_mirror_image_of_low_only():
+    up, down = make_box([(2, None)], [3], 4), make_box([(None, -2)], [-3], 4)
+    u = np.linspace(-1, 1, 101)[:, None]
+    assert (up.to_x(u) == -down.to_x(-u)).all()
+
+
+# --- start and fixed coordinates -----------------------------------------------------------------------------------
+
+
+def test_start_is_the_centre_or_x0():
+    assert make_box([(-1, 3), (0, 10)]).start.tolist() == [0, 0]
+    assert make_box([(-1, 3), (0, 10)]).x0.tolist() == [1, 5]
+    assert make_box([(-1, 3), (0, 10)], [2, 10]).start.tolist() == [0.5, 1]
+    open_box = make_box([(None, None), (0, None)], [4, 0], [1, 2])
+    assert open_box.start.tolist() == [0, -1]
+    assert make_box([(-1e308, 1e308)]).x0.tolist() == [0]
+
+
+def test_start_goes_back_to_x0():
+    box = make_box([(-5, 5), (0, None), (None, 3), (None, None), (7, 7)], [1, 2, -1, 10, 7], [1, 2, 3, 4, 5])
+    np.testing.assert_allclose(box.to_x(box.start[None])[0], [1, 2, -1, 10, 7], rtol=1e-15, atol=1e-15)
+
+
+def test_fixed_coordinates_are_taken_out_and_put_back():
+    box = make_box([(1, 1), (-1, 1), (0.1, 0.1), (0, 4)])
+    assert box.free.tolist() == [False, True, False, True]
+    assert (box.n, box.n_free) == (4, 2)
+    x = box.to_x(np.array([[0.5, -0.5], [1, 1]]))
+    assert x.tolist() == [[1, 0.5, 0.1, 1], [1, 1, 0.1, 4]]
+    assert box.to_u(x).tolist() == [[0.5, -0.5], [1, 1]]
+
+
+def test_all_coordinates_fixed():
+    box = make_box([(1, 1), (2, 2)])
+    assert box.n_free == 0
+    assert box.to_x(np.empty((3, 0))).tolist() == [[1, 2]] * 3
+    assert box.to_u(np.array([[1.0, 2.0]])).shape == (1, 0)
+    assert box.start.shape == (0,)
+
+
+def test_contains():
+    box = make_box([(0, 1), (None, 5), (2, 2)], [0, 0, 2], 1)
+    points = np.array([[0, 5, 2], [1, -1e300, 2], [1.0001, 0, 2], [0.5, 5.1, 2], [0.5, 0, 2.1], [-1e-9, 0, 2]])
+    assert box.contains(points).tolist() == [True, True, False, False, False, False]
+    assert bool(box.contains(points[0])) is True
+
+
+def test_points_outside_go_to_the_nearest_face():
+    box = make_box([(0, 1), (0, None)], [0.5, 1], 1)
+    assert box.to_u(np.array([[2.0, -3.0], [-1.0, 0.0]])).tolist() == [[1, -1], [-1, -1]]
+
+
+# --- forms of bounds -----------------------------------------------------------------------------------------------
+
+INF = np.inf
+
+
+@pytest.mark.parametrize(
+    ("bounds", "x0", "low", "high"),
+    [
+        ([(-5, 5), (0, 1)], None, [-5, 0], [5, 1]),
+        (((-5, 5), (0, 1), (2, 3)), None, [-5, 0, 2], [5, 1, 3]),
+        (np.array([[-5, 5], [0, 1], [2, 3]]), None, [-5, 0, 2], [5, 1, 3]),
+        (np.array([[-5, 5]]), None, [-5], [5]),
+        ([[-5, 5]], None, [-5], [5]),
+        (np.array([[-5.0, 0], [0, 1]]), None, [-5, 0], [0, 1]),  # n = 2: rows are (low, high) pairs
+        ((np.array([0, 0]), np.array([1, 1])), None, [0, 1], [0, 1]),  # n = 2: two pairs, as for SciPy
+        (([-5, 0, 2], [5, 1, 3]), None, [-5, 0, 2], [5, 1, 3]),
+        ((np.zeros(4), np.ones(4)), None, [0] * 4, [1] * 4),
+        (np.array([[0, 0, 0], [1, 1, 1]]), None, [0] * 3, [1] * 3),
+        ((np.zeros(1), np.ones(1)), None, [0], [1]),
+        (Bounds([-5, 0], [5, 1]), None, [-5, 0], [5, 1]),
+        (Bounds([0, 0], [1, 1]), None, [0, 0], [1, 1]),  # n = 2 without ambiguity
+        (Bounds(-5, [1, 2, 3]), None, [-5] * 3, [1, 2, 3]),
+        (Bounds(-5, 5), [0, 1, 2], [-5] * 3, [5] * 3),
+        (Bounds(), [0, 1], [-INF] * 2, [INF] * 2),
+        ((-5, 5), [0, 1, 2], [-5] * 3, [5] * 3),
+        (np.array([-5.0, 5.0]), [0, 1], [-5] * 2, [5] * 2),
+        ((-5, 5), 3.0, [-5], [5]),
+        ((None, 5), [0, 1], [-INF] * 2, [5] * 2),
+        ((0, None), [0, 1], [0] * 2, [INF] * 2),
+        (None, [0, 1], [-INF] * 2, [INF] * 2),
+        ([(None, 5), (0, None), (None, None)], [0, 1, 2], [-INF, 0, -INF], [5, INF, INF]),
+        (([None, 0, 1], [5, None, 2]), [0, 1, 2], [-INF, 0, 1], [5, INF, 2]),
+        ([(-np.inf, 5), (0, np.inf)], [0, 1], [-INF, 0], [5, INF]),
+        (zip([0, 1, 2], [3, 4, 5], strict=True), None, [0, 1, 2], [3, 4, 5]),
+    ],
+)
+def test_forms_of_bounds(bounds, x0, low, high):
+    box = make_box(bounds, x0, 1.0)
+    assert box.low.tolist() == low
+    assert box.high.tolist() == high
+    assert box.low.dtype == box.high.dtype == box.x0.dtype == np.float64
+
+
+def test_scale_may_be_one_number_or_one_each():
+    one = make_box([(None, None)] * 2, [0, 0], 3)
+    each = make_box([(None, None)] * 2, [0, 0], [3, 6])
+    u = np.array([[0.5, 0.5]])
+    assert one.to_x(u).tolist() == [[2, 2]]
+    assert each.to_x(u).tolist() == [[2, 4]]
+
+
+def test_scale_means_nothing_for_finite_bounds():
+    u = np.linspace(-1, 1, 11)[:, None]
+    assert (make_box([(-1, 3)], scale=100).to_x(u) == make_box([(-1, 3)]).to_x(u)).all()
+
+
+def test_the_box_keeps_no_hold_on_what_it_was_made_from():
+    lower, upper, x0, scale = np.zeros(3), np.ones(3), np.full(3, 0.5), np.ones(3)
+    by_arrays, by_bounds = make_box((lower, upper), x0, scale), make_box(Bounds(lower, upper), x0, scale)
+    for array in (lower, upper, x0, scale):
+        array[:] = 99
+    for box in (by_arrays, by_bounds):
+        assert box.low.tolist() == [0] * 3
+        assert box.high.tolist() == [1] * 3
+        assert box.x0.tolist() == [0.5] * 3
+
+
+def test_maps_do_not_change_their_arguments():
+    box = make_box([(-5, 5), (0, None)], [0, 1], 1)
+    u, x = np.array([[2.0, -2.0]]), np.array([[9.0, -9.0]])
+    box.to_x(u), box.to_u(x)
+    assert u.tolist() == [[2, -2]]
+    assert x.tolist() == [[9, -9]]
+
+
+# --- what is refused -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("bounds", "x0", "scale", "said"),
+    [
+        ([(0, 1), (0, 1)], [0.5, 2.5], None, ["x0[1] = 2.5", "(0, 1)"]),
+        ([(0, 1), (0, 1)], [-0.25, 0.5], None, ["x0[0] = -0.25", "(0, 1)"]),
+        ([(0, None)], [-3], 1, ["x0[0] = -3", "(0, inf)"]),
+        ([(2, 2)], [3], None, ["x0[0] = 3", "(2, 2)"]),
+        ([(0, 1), (3, 2)], None, None, ["coordinate 1", "(3, 2)", "low must not exceed high"]),
+        ([(0, 1), (np.nan, 1)], None, None, ["coordinate 1", "(nan, 1)"]),
+        ([(0, np.nan)], None, None, ["coordinate 0", "(0, nan)"]),
+        ([(np.inf, np.inf)], [0], 1, ["coordinate 0", "(inf, inf)"]),
+        ([(-np.inf, -np.inf)], [0], 1, ["coordinate 0", "(-inf, -inf)"]),
+        ([(0, 1)] * 2, [0.5] * 3, None, ["x0 has 3 coordinates", "bounds have 2"]),
+        ([(0, 1)] * 2, 0.5, None, ["x0 has 1 coordinates", "bounds have 2"]),
+        (([0, 0, 0], [1, 1]), None, None, ["bounds", "equal length"]),
+        ([1, 2, 3], None, None, ["bounds of length 3"]),
+        ([(0, 1), (0, 1, 2), (0, 1)], None, None, ["bounds of length 3"]),
+        ([(0, 1), 5], None, None, ["bounds of length 2"]),
+        ([(0, 1), (0, None)], None, None, ["coordinate 1", "(0, inf)", "needs x0 and scale"]),
+        ([(None, 4)], [0], None, ["coordinate 0", "(-inf, 4)", "needs scale"]),
+        ([(None, 4)], None, 1, ["coordinate 0", "(-inf, 4)", "needs x0 as well"]),
+        (None, None, 1, ["bounds are missing", "x0 and scale"]),
+        (None, [0, 0], None, ["coordinate 0", "(-inf, inf)", "needs scale"]),
+        ((-5, 5), None, None, ["needs x0"]),
+        (None, [0, 0], [1, 0], ["scale of coordinate 1 is 0", "positive"]),
+        (None, [0, 0], -2.5, ["scale of coordinate 0 is -2.5", "positive"]),
+        (None, [0, 0], [np.nan, 1], ["scale of coordinate 0 is nan"]),
+        (None, [0, 0], [1, np.inf], ["scale of coordinate 1 is inf"]),
+        ([], None, None, ["bounds are empty"]),
+        (np.empty((0, 2)), None, None, ["bounds are empty"]),
+        (None, [], 1, ["bounds are empty"]),
+        ([(0, 1)] * 4, [[0, 0], [0, 0]], None, ["x0 has shape (2, 2)"]),
+        ([(0, 1)] * 2, [0.5, np.nan], None, ["x0[1]", "finite"]),
+        ([(0, None)], [np.inf], 1, ["x0[0]", "finite"]),
+    ],
+)
+def test_errors_name_the_value(bounds, x0, scale, said):
+    with pytest.raises(ValueError, match=re.escape(said[0])) as caught:
+        make_box(bounds, x0, scale)
+    for part in said[1:]:
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("scale", [[1, 2, 3], [[1, 2]]])
+def test_error_on_scale_of_the_wrong_shape_names_scale(scale):
+    with pytest.raises(ValueError, match="scale"):
+        make_box(None, [0, 0], scale)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "x0", "shown"),
+    [([(1e12, 1e12 + 1)], [1e12 + 2], "1000000000002"), ([(1e12 + 1, 1e12)], None, "1000000000001")],
+)
+def test_errors_show_enough_digits_to_see_the_fault(bounds, x0, shown):
+    """A message such as "1e+12 is outside (1e+12, 1e+12)" would tell nothing."""
+    with pytest.raises(ValueError, match=shown):
+        make_box(bounds, x0)
+
+
+# --- state ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        make_box([(-5, 5), (0, None), (None, 3), (7, 7), (None, None)], [1, 2, -1, 7, 10], 2.0),
+        make_box([(0.1, 0.7), (-3, 11)]),
+        make_box([(1, 1)]),
+    ],
+)
+def test_state_gives_the_same_box_to_the_last_bit(box):
+    again = Box.from_state(serialize.loads(serialize.dumps(box.state())))
+    u = np.random.default_rng(2).uniform(-1, 1, (50, box.n_free))
+    x = box.to_x(u)
+    assert again.to_x(u).tobytes() == x.tobytes()
+    assert again.to_u(x).tobytes() == box.to_u(x).tobytes()
+    assert again.start.tobytes() == box.start.tobytes()
+
+
+@pytest.mark.parametrize("kinds", list(itertools.permutations(KINDS)))
+def test_kinds_do_not_disturb_each_other(kinds):
+    """Each coordinate of a mixed box is mapped as if it were alone."""
+    alone = {
+        "finite": ((-3, 5), 1.0),
+        "low": ((2, None), 3.0),
+        "high": ((None, -2), -3.0),
+        "open": ((None, None), 10.0),
+    }
+    mixed = make_box([alone[k][0] for k in kinds], [alone[k][1] for k in kinds], 4.0)
+    u = np.linspace(-1, 1, 41)
+    x = mixed.to_x(np.repeat(u[:, None], 4, axis=1))
+    back = mixed.to_u(x)
+    for i, kind in enumerate(kinds):
+        single = make_box([alone[kind][0]], [alone[kind][1]], 4.0)
+        assert x[:, i].tobytes() == single.to_x(u[:, None])[:, 0].tobytes()
+        assert back[:, i].tobytes() == single.to_u(x[:, [i]])[:, 0].tobytes()

@@ -1,0 +1,323 @@
+"""Settings: what is refused and how, the published presets number by number, state and description."""
+
+import dataclasses
+import math
+
+import pytest
+
+from eglearn import serialize
+from eglearn.exploration import EXPLORATIONS
+from eglearn.pairs import LOSSES, ORDERS
+from eglearn.region import REGIONS
+from eglearn.scaling import OUTPUT_MAPS
+from eglearn.settings import MODELS, NETWORKS, Settings
+
+FIELDS = [f.name for f in dataclasses.fields(Settings)]
+
+
+def whole(low, none=False):
+    right = [low, low + 1, 10**6] + [None] * none
+    return right, [low - 1, -(10**9), 1.5, float(low + 1), True, "3", math.nan] + [None] * (not none)
+
+
+def number(right, wrong, none=False):
+    return right + [None] * none, [*wrong, math.nan, math.inf, -math.inf, "0.1", True, [0.1]] + [None] * (not none)
+
+
+def choice(*right):
+    return list(right), ["", "other", right[0].upper(), right[0] + " ", None, 0, True, [right[0]], (right[0],)]
+
+
+POSITIVE = ([5e-324, 1e-3, 1, 1e308], [0, 0.0, -1e-9, -5])
+NOT_NEGATIVE = ([0, 0.0, 5e-324, 7.5], [-5e-324, -1])
+FACTOR = ([5e-324, 0.5, 1, 1.0], [0, 0.0, -0.1, 1 + 1e-15, 2])
+FLAG = ([True, False], [0, 1, None, "yes", 1.0])
+
+CASES = {
+    "m": whole(2, none=True),
+    "warmup_factor": whole(1),
+    "replay": whole(1),
+    "region": choice("tanh", "linear"),
+    "region_factor": number(*FACTOR),
+    "output_map": choice(*OUTPUT_MAPS),
+    "output_quantile": number([5e-324, 0.1, 0.4999], [0, 0.0, -0.1, 0.5, 1]),
+    "output_rate": number(*FACTOR),
+    "exploration": choice(*EXPLORATIONS),
+    "cone_angle": number([5e-324, 1, math.pi], [0, -1, math.nextafter(math.pi, 4), 6.3]),
+    "epsilon": number(*POSITIVE),
+    "epsilon_factor": number(*FACTOR),
+    "epsilon_min": number(*NOT_NEGATIVE),
+    "model": choice(*MODELS),
+    "order": choice(*ORDERS),
+    "loss": choice(*LOSSES),
+    "perturbation": number([0, 0.5, 0.999], [-0.01, 1, 1.0, 2]),
+    "ridge": number(*NOT_NEGATIVE),
+    "step": choice("gradient", "newton"),
+    "alpha": number(*NOT_NEGATIVE),
+    "cap": FLAG,
+    "jump": FLAG,
+    "shrink_rule": choice("row", "mean", "best"),
+    "n_max": whole(1, none=True),
+    "n_min": whole(0),
+    "hidden": ([(1,), (64, 32, 5)], [(), [64], 64, (64, 0), (64, 1.5), (True,), None, "64"]),
+    "anchor": choice("none", "constant", "affine"),
+    "pairing": choice("all", "single"),
+    "minibatch": whole(1),
+    "training_steps": whole(1),
+    "learning_rate": number(*POSITIVE),
+    "reset_network": FLAG,
+    "knots": whole(2),
+    "splines": whole(1),
+    "spline_kind": choice("linear", "cubic-c0", "cubic-c2"),
+    "spline_learning_rate": number(*POSITIVE, none=True),
+    "aggregation": choice("average", "attention"),
+    "blocks": whole(1),
+    "width": whole(1),
+    "spectral_norm": FLAG,
+    "device": (["cpu", "cuda:1"], ["", None, 0, True]),
+}
+
+# Values that go only with others.
+COMPANY = {"model": {"step": "gradient"}, "order": {"step": "gradient"}, "anchor": {"model": "fc", "step": "gradient"}}
+
+
+def test_every_field_is_covered_here():
+    assert list(CASES) == FIELDS
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, v) for name in CASES for v in CASES[name][0]])
+def test_allowed_values(name, value):
+    assert getattr(Settings(**(COMPANY.get(name, {}) | {name: value})), name) == value
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, v) for name in CASES for v in CASES[name][1]])
+def test_wrong_values_are_named(name, value):
+    """The message holds the field, the value, and what is allowed."""
+    with pytest.raises(ValueError, match=f"Settings.{name} = ") as caught:
+        Settings(**(COMPANY.get(name, {}) | {name: value}))
+    allowed = {f.name: f.metadata["allowed"].text for f in dataclasses.fields(Settings)}[name]
+    assert str(caught.value) == f"Settings.{name} = {value!r}: allowed is {allowed}"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("m", ["whole number", "2 or more", "None"]),
+        ("n_min", ["whole number", "0 or more"]),
+        ("region", [repr(k) for k in REGIONS]),
+        ("output_map", [repr(k) for k in OUTPUT_MAPS]),
+        ("exploration", [repr(k) for k in EXPLORATIONS]),
+        ("model", [repr(k) for k in MODELS]),
+        ("order", [repr(k) for k in ORDERS]),
+        ("loss", [repr(k) for k in LOSSES]),
+        ("output_quantile", ["(0, 0.5)"]),
+        ("output_rate", ["(0, 1]"]),
+        ("perturbation", ["[0, 1)"]),
+        ("cone_angle", ["(0, pi]"]),
+        ("epsilon", ["above 0"]),
+        ("ridge", ["0 or more"]),
+        ("jump", ["True or False"]),
+        ("hidden", ["tuple", "whole numbers", "1 or more"]),
+        ("spline_learning_rate", ["above 0", "None"]),
+    ],
+)
+def test_what_is_allowed_is_said_in_words(name, words):
+    with pytest.raises(ValueError, match=f"Settings.{name} = ") as caught:
+        Settings(**{name: CASES[name][1][0]})
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"model": "constant"}, ["Settings.step = 'newton'", "model='affine'", "model='constant'"]),
+        ({"order": "first"}, ["Settings.step = 'newton'", "order='trapezoid'", "order='first'"]),
+        ({"model": "fc"}, ["Settings.step = 'newton'", "model='fc'"]),
+        ({"anchor": "affine"}, ["Settings.anchor = 'affine'", "'fc'", "'spline'"]),
+        ({"model": "constant", "step": "gradient", "anchor": "constant"}, ["Settings.anchor = 'constant'"]),
+    ],
+)
+def test_values_that_do_not_go_together(values, said):
+    with pytest.raises(ValueError, match=said[0]) as caught:
+        Settings(**values)
+    for part in said[1:]:
+        assert part in str(caught.value)
+
+
+def test_unknown_field_is_named():
+    with pytest.raises(TypeError, match="batchsize"):
+        Settings(batchsize=3)
+
+
+def test_frozen_comparable_and_by_name_only():
+    settings = Settings()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        settings.m = 5
+    assert settings == Settings()
+    assert settings != Settings(m=5)
+    assert hash(settings) == hash(Settings())
+    with pytest.raises(TypeError):
+        Settings(5)
+    with pytest.raises(ValueError, match=r"Settings\.m = 1"):
+        dataclasses.replace(settings, m=1)
+
+
+# --- presets -------------------------------------------------------------------------------------------------------
+
+TABLE_1 = {
+    "m": 64,
+    "warmup_factor": 5,
+    "minibatch": 1024,
+    "replay": 32,
+    "alpha": 1e-2,
+    "learning_rate": 1e-3,
+    "region_factor": 0.9,
+    "epsilon_factor": 0.97,
+    "epsilon": 0.1,  # times sqrt(n)
+    "n_max": 10,
+    "n_min": 40,
+    "perturbation": 0,
+    "model": "spline",
+    "output_map": "log",
+    "output_rate": 0.1,
+    "training_steps": 60,
+    "exploration": "ball",
+}
+PAPERS_TEXT = {
+    "region": "tanh",
+    "order": "first",
+    "loss": "squared",
+    "step": "gradient",
+    "cap": False,
+    "jump": False,
+    "shrink_rule": "row",
+    "reset_network": False,
+    "pairing": "single",
+    "anchor": "none",
+    "output_quantile": 0.1,
+    "knots": 21,
+    "spectral_norm": False,
+    "epsilon_min": 0,
+    "spline_learning_rate": None,
+}
+AUTHORS = TABLE_1 | {
+    "region": "tanh",
+    "output_quantile": 0.1,
+    "exploration": "ball-radius",
+    "epsilon_min": 1e-4,
+    "order": "first",
+    "loss": "huber",
+    "step": "gradient",
+    "cap": False,
+    "jump": True,
+    "shrink_rule": "best",
+    "reset_network": True,
+    "pairing": "single",
+    "anchor": "none",
+    "training_steps": 120,  # 60 passes, each two minibatches of 1024 once all 32 * 64 = 2048 points are there
+    "hidden": (256, 512, 512, 256),
+    "knots": 21,
+    "splines": 32,
+    "spline_kind": "linear",
+    "spline_learning_rate": 0.1,
+    "aggregation": "attention",
+    "blocks": 2,
+    "width": 256,
+    "spectral_norm": False,
+}
+TABLE_2 = {
+    "m": 32,
+    "minibatch": 1024,
+    "replay": 64,
+    "cone_angle": 2 * math.pi / 3,
+    "alpha": 0.02,
+    "learning_rate": 1e-3,
+    "region_factor": 0.9,
+    "epsilon_factor": 0.95,
+}
+
+
+def check(settings, expected):
+    values = dataclasses.asdict(settings)
+    assert {name: values[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("n", [2, 40, 784])
+def test_paper_coco_is_table_1_and_the_text(n):
+    check(Settings.paper_coco(n), TABLE_1 | PAPERS_TEXT)
+
+
+@pytest.mark.parametrize("n", [2, 40, 784])
+def test_authors_code(n):
+    check(Settings.authors_code(n), AUTHORS)
+
+
+@pytest.mark.parametrize("n", [512])
+def test_paper_latent_is_table_2_and_otherwise_table_1(n):
+    check(Settings.paper_latent(n), TABLE_1 | PAPERS_TEXT | TABLE_2 | {"exploration": "cone-ball"})
+
+
+@pytest.mark.parametrize("preset", [Settings.paper_coco, Settings.authors_code, Settings.paper_latent])
+def test_presets_can_be_changed(preset):
+    changed = preset(10, model="fc", alpha=0.5)
+    assert (changed.model, changed.alpha) == ("fc", 0.5)
+    assert dataclasses.replace(changed, model="spline", alpha=preset(10).alpha) == preset(10)
+    with pytest.raises(ValueError, match=r"Settings\.m = 0"):
+        preset(10, m=0)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_recommended_settings_exist_for_every_model(model):
+    settings = Settings.for_model(model, m=7)
+    assert (settings.model, settings.m) == (model, 7)
+    assert (settings.step == "newton") == (model == "affine")
+    assert Settings.for_model("affine") == Settings()
+
+
+def test_networks_are_models():
+    assert set(NETWORKS) < set(MODELS)
+
+
+@pytest.mark.parametrize(("n", "size"), [(1, 16), (4, 16), (5, 17), (40, 50), (100, 80), (2000, 357)])
+def test_batch_size(n, size):
+    assert Settings().batch_size(n) == size
+    assert Settings(m=9).batch_size(n) == 9
+    assert Settings.paper_coco(n).batch_size(n) == 64
+
+
+# --- state and description -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [Settings(), Settings.paper_coco(4), Settings.authors_code(4), Settings(m=5, epsilon=0.1 + 0.2, hidden=(3,))],
+)
+def test_state_round_trip(settings):
+    state = settings.state()
+    assert list(state) == FIELDS
+    assert Settings.from_state(state) == settings
+    assert Settings.from_state(serialize.loads(serialize.dumps(state))) == settings
+
+
+def test_state_with_a_wrong_value_is_refused():
+    with pytest.raises(ValueError, match=r"Settings\.replay = 0"):
+        Settings.from_state(Settings().state() | {"replay": 0})
+
+
+@pytest.mark.parametrize("field", dataclasses.fields(Settings), ids=FIELDS)
+def test_every_field_is_described(field):
+    row = next(r for r in Settings.describe().splitlines() if r.startswith(f"| `{field.name}` |"))
+    for part in (
+        repr(field.default),
+        field.metadata["meaning"],
+        field.metadata["allowed"].text,
+        field.metadata["source"],
+    ):
+        assert part
+        assert part in row
+    assert row.count("|") == 6  # five columns: nothing in a text breaks the table
+
+
+def test_description_has_a_row_for_each_field_and_a_head():
+    assert len(Settings.describe().splitlines()) == len(FIELDS) + 2
