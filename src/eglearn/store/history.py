@@ -1,0 +1,107 @@
+"""Reading a run's file."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .._typing import Array
+from ..evaluation.base import Outcome
+from .errors import StoreError, reported
+from .layout import VALUE_COLUMNS, connect_reader, from_text, is_run, to_outcome, to_point
+
+
+class Evaluation(NamedTuple):
+    """One evaluation as it stands in the file."""
+
+    batch: int
+    row: int
+    x: Array | None
+    """The point; None if it was not kept or not asked for."""
+    outcome: Outcome
+    at: float
+    """When it arrived, in seconds since 1970."""
+
+
+class History:
+    """What a run has written so far; safe to use while another process is writing.
+
+    No connection is held between two calls, so a reader never keeps the writer from tidying up its file.
+
+    Parameters
+    ----------
+    path
+        The file of a run.
+
+    Raises
+    ------
+    StoreError
+        If the file is missing, damaged, or not the file of a run. Every method may raise it too.
+    """
+
+    path: Path
+    identity: dict[str, Any]
+    """What defines the run, as JSON data."""
+    environment: dict[str, Any]
+    """Versions and the like when the run was begun, as JSON data."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        with reported(self.path):
+            if not self.path.is_file():
+                raise StoreError(f"there is no file {self.path}: check the name")
+            with connect_reader(self.path) as db:
+                if not is_run(db, self.path):
+                    raise StoreError(f"{self.path} holds no run yet: check the name, or wait for its beginning")
+        self._read_identity()
+
+    def evaluations(self, *, with_x: bool = True) -> Iterator[Evaluation]:
+        """Every evaluation in order of arrival; ``with_x=False`` is much faster when points are long.
+
+        An evaluation that does not fit its checksum comes with the value NaN and an error that says so.
+        """
+        select = f"SELECT id, {VALUE_COLUMNS}, {'x' if with_x else 'NULL'} FROM evaluations"
+        # A new query every few hundred rows: a slow reader does not hold up the writer.
+        last = 0
+        while rows := self._rows(f"{select} WHERE id > ? ORDER BY id LIMIT 500", (last,)):
+            for _, *columns, raw in rows:
+                batch, row, *_, at, x_check, _ = columns
+                outcome = to_outcome(columns)
+                x = None if raw is None or outcome is None else to_point(raw, x_check)
+                if outcome is None or (raw is not None and x is None):
+                    outcome, at = Outcome(math.nan, "this evaluation is damaged in the file"), math.nan
+                yield Evaluation(batch, row, x, outcome, at)
+            last = rows[-1][0]
+
+    def progress(self) -> list[dict[str, Any]]:
+        """What ``Store.end_batch`` was given, with the number as ``"batch"``; damaged rows are left out."""
+        rows = self._rows('SELECT batch, data, "check" FROM progress ORDER BY batch')
+        return [{**data, "batch": row[0]} for row in rows if (data := from_text(*row)) is not None]
+
+    def result(self) -> dict[str, Any] | None:
+        """What ``Store.finish`` was given, or None if the run has not ended."""
+        return self._meta("result")
+
+    def holder(self) -> str | None:
+        """The process that last opened the file for writing."""
+        holder = self._meta("holder")
+        return f"process {holder.get('process')} on {holder.get('host')}" if holder else None
+
+    def _read_identity(self) -> None:
+        self.identity = self._meta("identity") or {}
+        self.environment = self._meta("environment") or {}
+
+    def _meta(self, key: str) -> dict[str, Any] | None:
+        rows = self._rows('SELECT key, data, "check" FROM meta WHERE key = ?', (key,))
+        if not rows:
+            return None
+        if (data := from_text(*rows[0])) is None:
+            raise StoreError(f"{self.path} is damaged (its {key} is unreadable): restore a copy of it")
+        return data
+
+    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        with reported(self.path), connect_reader(self.path) as db:
+            return db.execute(query, values).fetchall()

@@ -1,0 +1,307 @@
+"""Writing a run's file, and continuing it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import socket
+import sqlite3
+import time
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, get_args
+
+from .. import serialize
+from .._typing import Array, State
+from ..evaluation.base import Outcome
+from .compare import differences
+from .errors import Damaged, StoreError, StoreMismatch, reported, sqlite_code
+from .history import History
+from .layout import (
+    INSERT_EVALUATION,
+    INSERT_META,
+    MAGIC,
+    VALUE_COLUMNS,
+    checkpoint_digest,
+    connect,
+    connect_reader,
+    create_tables,
+    is_run,
+    neighbour,
+    point_bytes,
+    set_journal_mode,
+    to_columns,
+    to_outcome,
+    to_text,
+)
+from .lock import FileLock
+from .salvage import salvage
+
+KeepX = Literal["all", "improvements", "none"]
+"""Which points are kept in the file; their values always are."""
+
+_SYNC_SECONDS = 1.0
+
+
+class Store(History):
+    """The file of a run, open for writing by this process and no other.
+
+    A new file is created and written to at once, so that a full disk or a read-only folder shows up before
+    anything is evaluated. An existing file must hold the same run, which can then be continued. If its
+    structure is damaged, what can be read moves to a new file and the damaged one is kept under another name.
+
+    Parameters
+    ----------
+    path
+        The file.
+    identity
+        What defines the run, such as settings, bounds, budget and seed: numbers, text, arrays, lists, dicts.
+    environment
+        What may change between two parts of a run, such as versions; changes are only noted.
+    keep_x
+        Which points to keep: all, those with a new lowest value, or none.
+
+    Attributes
+    ----------
+    notes
+        Sentences for the user: changed versions, damage, and what was done about it.
+
+    Raises
+    ------
+    StoreMismatch
+        If the file holds another run; the message names what differs.
+    StoreError
+        If the file cannot be used, or is in use. Every method raises it when a read or write fails.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "run.egl")
+    >>> with Store(path, {"seed": 0}) as store:
+    ...     store.record(0, 1, np.array([0.5, -0.5]), Outcome(2.0))
+    ...     store.end_batch(0, serialize.dumps({"k": 1}), {"best": 2.0})
+    >>> with Store(path, {"seed": 0}) as store:
+    ...     store.latest_checkpoint(), store.values(0)[1].y
+    ((0, {'k': 1}), 2.0)
+    >>> [(e.batch, e.row, e.x) for e in History(path).evaluations()]
+    [(0, 1, array([ 0.5, -0.5]))]
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        identity: Mapping[str, Any],
+        environment: Mapping[str, Any] | None = None,
+        keep_x: KeepX = "all",
+    ) -> None:
+        if keep_x not in get_args(KeepX):
+            raise ValueError(f"keep_x is one of {', '.join(get_args(KeepX))}, not {keep_x!r}")
+        self.path = Path(path)
+        self.notes: list[str] = []
+        self._keep_x = keep_x
+        self._best = math.inf
+        self._synced = -math.inf
+        self._db: sqlite3.Connection | None = None
+        meta = {"identity": identity, "environment": environment or {}}
+        try:
+            self._open(meta)
+        except Damaged as damage:
+            self.notes.append(str(damage))
+            self._open(meta)  # the new file with what could be read
+
+    def _open(self, meta: dict[str, Mapping[str, Any]]) -> None:
+        self._lock = FileLock(self.path)
+        is_new = self._lock.created and not self._lock.first_bytes(1)
+        try:
+            with reported(self.path):
+                # Reading a file through SQLite may end the lock: not with a new one, which may be deleted below.
+                continued = not is_new and self._holds_run()
+                if continued:
+                    self._read_identity()
+                    self._compare(meta)
+                self._db = connect(self.path, "rw")
+                self._lock.hold()
+                set_journal_mode(self._db, "WAL")
+                self._db.execute("PRAGMA wal_autocheckpoint = 4000")  # pages: wait for the disk less often
+                if not continued:
+                    create_tables(self._db, meta)
+                    self._read_identity()
+            holder = {"process": os.getpid(), "host": socket.gethostname()}
+            self._write((INSERT_META, to_text("holder", holder)))
+            if self._keep_x == "improvements":
+                best = self._rows("SELECT min(y) FROM evaluations WHERE typeof(y) = 'real'")[0][0]
+                self._best = math.inf if best is None else best
+        except BaseException:
+            self.close()
+            if is_new:
+                for ending in ("", "-wal", "-shm", "-journal"):
+                    neighbour(self.path, ending).unlink(missing_ok=True)
+            raise
+        if not continued and not is_new:
+            self.notes.append(f"{self.path} was empty: the run starts from the beginning")
+
+    def _holds_run(self) -> bool:
+        """Whether there is a run to continue; raises if the file must not be touched or is damaged."""
+        if self._lock.first_bytes(len(MAGIC)) not in (b"", MAGIC):
+            raise StoreError(f"{self.path} is not the file of a run and was not changed: choose another name")
+        try:
+            with connect_reader(self.path) as db:
+                if not is_run(db, self.path):
+                    return False
+                problem = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            if sqlite_code(error) != sqlite3.SQLITE_CORRUPT:
+                raise
+            problem = str(error)
+        except UnicodeDecodeError:
+            problem = "its tables are unreadable"
+        if problem != "ok":
+            self._lock.hold()
+            raise Damaged(salvage(self.path, " ".join(problem.replace("*", "").split())))
+        return True
+
+    def _compare(self, meta: dict[str, Mapping[str, Any]]) -> None:
+        identity, environment = (json.loads(to_text(*item)[1]) for item in meta.items())
+        if wrong := list(differences(self.identity, identity)):
+            shown = "; ".join(f"{name} is {old} there and {new} here" for name, old, new in wrong[:8])
+            more = f"; and {len(wrong) - 8} more" if len(wrong) > 8 else ""
+            raise StoreMismatch(
+                f"{self.path} holds another run ({shown}{more}): "
+                "continue it with its own values, or choose another file for a new run"
+            )
+        for name, old, new in differences(self.environment, environment):
+            self.notes.append(
+                f"{name} was {old} when {self.path} was begun and is {new} now: the last digits may change"
+            )
+
+    def record(self, batch: int, row: int, x: Array, outcome: Outcome) -> None:
+        """Write one finished evaluation; once this has returned, killing the process cannot lose it.
+
+        A second record of the same row replaces the first.
+        """
+        raw = point_bytes(x)
+        improved = outcome.y < self._best
+        keep = self._keep_x == "all" or (self._keep_x == "improvements" and improved)
+        columns = to_columns(batch, row, outcome, time.time(), zlib.crc32(raw))
+        self._write((INSERT_EVALUATION, (*columns, raw if keep else None)))
+        if improved:
+            self._best = outcome.y
+
+    def end_batch(self, batch: int, checkpoint: bytes | None, progress: Mapping[str, Any]) -> None:
+        """Write a batch's progress and, if given, the state after it; two checkpoints are kept."""
+        batch = int(batch)
+        statements: list[tuple[str, Sequence[Any]]] = [
+            ("INSERT OR REPLACE INTO progress VALUES (?, ?, ?)", to_text(batch, progress))
+        ]
+        if checkpoint is not None:
+            row = (batch, checkpoint_digest(batch, checkpoint), checkpoint)
+            statements.append(("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)", row))
+            # Later ones can only be damaged ones that were passed over when the run was continued.
+            older = "SELECT batch FROM checkpoints WHERE batch <= ? ORDER BY batch DESC LIMIT 2"
+            statements.append((f"DELETE FROM checkpoints WHERE batch NOT IN ({older})", (batch,)))
+        self._write(*statements)
+
+    def finish(self, result: Mapping[str, Any]) -> None:
+        """Write the result of the run (JSON data; arrays become lists)."""
+        self._write((INSERT_META, to_text("result", result)))
+
+    def latest_checkpoint(self) -> tuple[int, State] | None:
+        """The newest good checkpoint: the number of its batch, and the state after that batch.
+
+        None if there is none: the run then starts from the beginning with the stored values.
+        """
+        for (batch,) in self._rows("SELECT batch FROM checkpoints ORDER BY batch DESC"):
+            try:
+                query = "SELECT digest, state FROM checkpoints WHERE batch = ?"
+                digest, state = self._rows(query, (batch,))[0]
+                if digest != checkpoint_digest(batch, state):
+                    raise ValueError("its checksum is wrong")
+                return batch, serialize.loads(state)
+            except (StoreError, ValueError, TypeError) as error:
+                self.notes.append(
+                    f"the checkpoint of batch {batch} in {self.path} cannot be used ({error}): "
+                    "the run goes on from an earlier one, or from the beginning with the stored values"
+                )
+        return None
+
+    def values(self, batch: int, x: Array | None = None) -> dict[int, Outcome]:
+        """What has been evaluated in a batch, by row; damaged rows are left out and noted.
+
+        Parameters
+        ----------
+        batch
+            The number of the batch.
+        x
+            The points (m, n) the run asks for now; they are compared with those evaluated, kept or not.
+
+        Raises
+        ------
+        StoreMismatch
+            If a row was evaluated at another point.
+        """
+        found = {}
+        for columns in self._rows(f"SELECT {VALUE_COLUMNS} FROM evaluations WHERE batch = ?", (int(batch),)):
+            row, x_check, outcome = columns[1], columns[8], to_outcome(columns)
+            if outcome is None:
+                self.notes.append(f"row {row} of batch {batch} in {self.path} is damaged and evaluated again")
+            elif x is None or (0 <= row < len(x) and zlib.crc32(point_bytes(x[row])) == x_check):
+                found[row] = outcome
+            else:
+                raise StoreMismatch(
+                    f"row {row} of batch {batch} in {self.path} was evaluated at another point than is asked for "
+                    "now: continue it with the versions it was begun with, or choose another file"
+                )
+        return found
+
+    def close(self) -> None:
+        """Leave one plain file and let go of it; safe to call twice, and after a failed write."""
+        if self._db is not None:
+            # When this fails (a reader is busy, the disk is full) nothing is lost: the file and its "-wal"
+            # neighbour hold everything together, and the next opening tidies up.
+            with suppress(sqlite3.Error):
+                set_journal_mode(self._db, "DELETE")
+            with suppress(sqlite3.Error):
+                self._db.close()
+            self._db = None
+        self._lock.release()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        if self._db is None:
+            return super()._rows(query, values)
+        with reported(self.path):
+            return self._db.execute(query, values).fetchall()
+
+    def _write(self, *statements: tuple[str, Sequence[Any]]) -> None:
+        """Run the statements as one transaction."""
+        db, now = self._db, time.monotonic()
+        if db is None:
+            raise StoreError(f"{self.path} has been closed: open it again")
+        with reported(self.path):
+            if sync := now - self._synced > _SYNC_SECONDS:
+                self._lock.hold()
+                db.execute("PRAGMA synchronous = FULL")  # the commit waits for the disk
+                self._synced = now
+            if len(statements) == 1:  # a transaction by itself
+                db.execute(*statements[0])
+            else:
+                with db:
+                    db.execute("BEGIN")
+                    for statement in statements:
+                        db.execute(*statement)
+            if sync:
+                db.execute("PRAGMA synchronous = NORMAL")
