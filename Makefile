@@ -5,7 +5,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: run test lint types unit wheel-check bench clean
 
 run: .venv/run
-	$(PY) examples/rippled_bowl.py
+	OMP_NUM_THREADS=1 $(PY) examples/rippled_bowl.py
 
 test: lint types unit wheel-check
 

@@ -1,0 +1,84 @@
+"""What a stranger gets: build the wheel, install it into an empty environment, run the README's first example.
+
+Run by ``make wheel-check``. The environment holds the wheel and the dependencies it declares, nothing else, and
+sees neither this checkout nor PYTHONPATH.
+"""
+
+# ruff: noqa: T201
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+LAZY = """
+import sys, eglearn
+early = {"torch", "scipy.optimize"} & set(sys.modules)
+sys.exit(f"import eglearn loads {early}" if early else 0)
+"""
+
+WITHOUT_TORCH = """
+import eglearn
+try:
+    eglearn.EGL([(-1, 1)] * 2, budget=10, settings=eglearn.Settings.for_model("fc"))
+except ImportError as error:
+    print(error)
+    assert "eglearn[nn]" in str(error), "the message does not say what to install"
+    assert len(str(error).splitlines()) == 1, "the message is longer than a line"
+else:
+    raise AssertionError("a network without torch is no ImportError; is torch a declared dependency?")
+"""
+
+
+def run(step: str, *command: str | Path, folder: Path, show: bool = False) -> None:
+    """Run a command in an empty folder; end the check if it fails."""
+    started = time.perf_counter()
+    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
+    env.setdefault("OMP_NUM_THREADS", "1")  # small matrices on a shared machine: more threads only wait for each other
+    done = subprocess.run(command, cwd=folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode != 0:
+        sys.exit(f"{done.stdout}\nwheel check FAILED: {step} (exit code {done.returncode})")
+    print(f"wheel check: {step} ({time.perf_counter() - started:.1f} s)", flush=True)
+    if show:
+        print("".join(f"    {line}\n" for line in done.stdout.splitlines()), end="", flush=True)
+
+
+def readme_example() -> str:
+    """The first Python block of the README."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    if found is None:
+        sys.exit("wheel check FAILED: README.md has no ```python block")
+    return found.group(1)
+
+
+def main() -> None:
+    example = readme_example()
+    with tempfile.TemporaryDirectory(prefix="eglearn-wheel-") as name:
+        folder = Path(name)
+        # Without isolation: the build backend is among the development dependencies, and nothing is downloaded twice.
+        build = (sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT)
+        run("build the wheel", *build, folder=folder)
+        (wheel,) = folder.glob("*.whl")
+        home = folder / "empty"
+        venv.create(home, with_pip=False, symlinks=os.name != "nt")
+        python = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+        # This environment's pip installs into the empty one, which then needs none of its own.
+        pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet")
+        run("install it with its declared dependencies", *pip, wheel, folder=folder)
+        run("import eglearn loads neither torch nor scipy.optimize", python, "-c", LAZY, folder=folder)
+        run("a network without torch says what to install", python, "-c", WITHOUT_TORCH, folder=folder, show=True)
+        script = folder / "example.py"
+        script.write_text(example, encoding="utf-8")
+        run("the README's first example", python, script, folder=folder, show=True)
+    print("wheel check passed")
+
+
+if __name__ == "__main__":
+    main()
