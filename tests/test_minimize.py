@@ -212,17 +212,19 @@ def test_ctrl_c_returns_the_best_so_far():
     assert 10 < res.nfev < 10**5
 
 
-def test_ctrl_c_loses_no_finished_evaluation():
+@pytest.mark.parametrize("stop", [9, 21])
+def test_ctrl_c_loses_no_finished_evaluation(stop):
     calls = []
 
     def interrupted(x):
-        if len(calls) == 21:
+        if len(calls) == stop:
             raise KeyboardInterrupt
         calls.append(f(x))
         return calls[-1]
 
     res = minimize(interrupted, BOX, budget=100)
-    assert res.nfev == 21
+    assert res.nfev == stop
+    assert res.fun == min(calls)
 
 
 def test_infinite_bounds():

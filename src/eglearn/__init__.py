@@ -1,6 +1,6 @@
 """Minimise functions that can only be evaluated, by learning their gradient.
 
-Explicit Gradient Learning (Sinay, Sarafian, Louzoun, Agmon, Kraus; ICML 2020): sample around the current
+Explicit Gradient Learning (Sarafian, Sinay, Louzoun, Agmon, Kraus; ICML 2020): sample around the current
 candidate, learn the mean-gradient that best explains all value differences between samples, step along it, and
 zoom in.
 """

@@ -61,7 +61,8 @@ def cone(rng: np.random.Generator, k: int, n: int, direction: Array, aperture: f
     largest = np.max(np.abs(direction))
     if not largest > 0:
         return ball(rng, k, n)
-    axis = direction / largest  # first, since the square of a long or short direction may leave the range of floats
+    # In two steps, since the square of a long or short direction may leave the range of floats.
+    axis: Array = direction / largest
     axis /= np.linalg.norm(axis)
     radius = rng.random((k, 1)) ** (1 / n)
     if n == 1:

@@ -85,7 +85,8 @@ class Result:
 
     def __str__(self) -> str:
         width = max(map(len, self.keys()))
-        return "\n".join(f"{name:>{width}}: {self[name]}" for name in self)
+        shown = {name: self[name] for name in self} | {"status": f"{self.status} ({self.status.name})"}
+        return "\n".join(f"{name:>{width}}: {value}" for name, value in shown.items())
 
 
 def describe(status: Status, nfev: int, n_failed: int, first_error: str | None) -> str:

@@ -144,7 +144,7 @@ class Settings:
         "candidates not below that of the n_max before; no better candidate for n_max steps",
         "row: alg. 3; mean: sec. 4.2; best: authors' code", _one_of("row", "mean", "best"))
     n_max: int | None = _setting(
-        None, "patience of the shrink rule, in steps; None: 0.65 sqrt(n), between 1 and 10", "ours; paper: 10",
+        None, "patience of the shrink rule, in steps; None: n / 5, between 1 and 10", "ours; paper: 10",
         _or_none(_whole(1)))
     n_min: int = _setting(
         0, "fewest steps in a region", "ours; paper: 40", _whole(0))
@@ -196,7 +196,8 @@ class Settings:
         if self.step == "newton" and not self._has_curvature:
             raise ValueError(
                 f"Settings.step = 'newton': allowed only with model='affine' and order='trapezoid', whose H is a "
-                f"Hessian; here model={self.model!r} and order={self.order!r}"
+                f"Hessian; for model={self.model!r} and order={self.order!r} set step='gradient', or start from "
+                f"Settings.for_model({self.model!r})"
             )
         if self.anchor != "none" and self.model not in NETWORKS:
             raise ValueError(
@@ -213,7 +214,7 @@ class Settings:
 
     def patience(self, n: int) -> int:
         """The shrink rule's patience for dimension ``n``: more unknowns take more batches to learn."""
-        return self.n_max if self.n_max is not None else min(10, max(1, round(0.65 * math.sqrt(n))))
+        return self.n_max if self.n_max is not None else min(10, max(1, round(n / 5)))
 
     @classmethod
     def for_model(cls, model: str, **changes: Any) -> Self:

@@ -89,8 +89,8 @@ class AskTell(ABC):
         self.nfev = 0
         self.nit = 0
         self.n_failed = 0
-        self.best_y = np.nan
-        self.best_u = self.box.start
+        self._best_y = np.nan
+        self._best_u = self.box.start
         self._pending: Batch | None = None
         self._foreign: list[tuple[Array, float]] = []
         self._failed_in_a_row = 0
@@ -135,6 +135,25 @@ class AskTell(ABC):
     def n(self) -> int:
         """Dimension of the search: coordinates that are not fixed."""
         return self.box.n_free
+
+    @property
+    def best_y(self) -> float:
+        """The lowest value so far; NaN if there is none."""
+        return self._best()[1]
+
+    @property
+    def best_u(self) -> Array:
+        """Where it was found, canonical coordinates."""
+        return self._best()[0]
+
+    def _best(self) -> tuple[Array, float]:
+        """The best of the finished batches and of what is known of the pending one."""
+        batch = self._pending
+        if batch is not None and np.isfinite(batch.y).any():
+            i = int(np.nanargmin(batch.y))
+            if not self._best_y <= batch.y[i]:
+                return batch.u[i], float(batch.y[i])
+        return self._best_u, self._best_y
 
     @property
     def best_x(self) -> Array:
@@ -242,8 +261,8 @@ class AskTell(ABC):
             self.n_failed += 1
 
     def _note_best(self, u: Array, y: float) -> None:
-        if not self.best_y <= y:  # also when best_y is NaN: nothing known yet
-            self.best_u, self.best_y = u.copy(), y
+        if not self._best_y <= y:  # also when it is NaN: nothing known yet
+            self._best_u, self._best_y = u.copy(), y
 
     def _finish(self, batch: Batch) -> None:
         good = np.isfinite(batch.y)
@@ -280,8 +299,8 @@ class AskTell(ABC):
             "nfev": self.nfev,
             "nit": self.nit,
             "n_failed": self.n_failed,
-            "best_y": self.best_y,
-            "best_u": self.best_u.copy(),
+            "best_y": self._best_y,
+            "best_u": self._best_u.copy(),
             "failed_in_a_row": self._failed_in_a_row,
             "converged": self._converged,
             "foreign_u": [u.copy() for u, _ in self._foreign],
@@ -311,7 +330,7 @@ class AskTell(ABC):
         self._begin()
         self._rng.bit_generator.state = state["rng"]
         self.nfev, self.nit, self.n_failed = state["nfev"], state["nit"], state["n_failed"]
-        self.best_y, self.best_u = state["best_y"], state["best_u"].copy()
+        self._best_y, self._best_u = state["best_y"], state["best_u"].copy()
         self._failed_in_a_row, self._converged = state["failed_in_a_row"], state["converged"]
         self._foreign = list(zip(state["foreign_u"], state["foreign_y"], strict=True))
         if state["pending"] is not None:

@@ -203,7 +203,7 @@ def _fit_potential(samples: Samples, form: _Linear | _Quadratic, s: Settings) ->
     for _ in range(_ROUNDS if s.loss == "huber" else 1):
         (b, left, right), e = _solve(points, samples.v, form, s.ridge, differences)
         loss = _loss_of_errors(samples, e, s.loss)
-        if not loss < best * (1 - _GAIN):
+        if s.loss == "squared" or not loss < best * (1 - _GAIN):
             break
         best = loss
         differences = _weighted_differences(samples, e)
