@@ -33,7 +33,7 @@ bench: .venv/dev
 	@touch $@
 
 .venv/dev: .venv/bin/python pyproject.toml constraints.txt
-	$(PY) -m pip install --quiet -c constraints.txt -e ".[dev,nn]"
+	$(PY) -m pip install --quiet -c constraints.txt -e ".[dev,nn,parallel,dask]"
 	@touch $@ .venv/run
 
 clean:

@@ -1,3 +1,5 @@
+"""One thread for all tests."""
+
 import os
 
 # One thread: the tests run side by side, and small matrices gain nothing from more. Set before NumPy is loaded.

@@ -1,0 +1,76 @@
+"""What the workers of others run (executors, Dask, maps): one point, from question to outcome."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from .._typing import Array
+from .base import Objective, Outcome
+from .pool import Pool
+from .program import Recipe
+from .serial import try_point
+
+
+class _Own:
+    """The pool of one program that belongs to one thread of this process."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool, self.lock = pool, threading.Lock()
+
+
+_owned: dict[tuple[str, int], _Own] = {}
+_ended: set[str] = set()
+
+
+@dataclass(frozen=True)
+class PointTask:
+    """Evaluates one point and returns its row and outcome; failures are returned too, never raised.
+
+    With a ``fun`` the objective is called where the task runs. With a ``recipe`` each thread that runs tasks
+    keeps one program of its own, which can be killed: that is how a timeout works in workers that belong to
+    somebody else.
+    """
+
+    fun: Objective | None
+    recipe: Recipe | None
+    timeout: float | None
+    retries: int
+    token: str
+    """Says which evaluator the programs belong to."""
+
+    def __call__(self, item: tuple[int, Array]) -> tuple[int, Outcome]:
+        """Evaluate ``(row, point)``."""
+        row, point = item
+        if self.recipe is None:
+            assert self.fun is not None
+            return row, try_point(self.fun, point, self.retries, _worker_name())
+        key = (self.token, threading.get_ident())
+        own = _owned.get(key)
+        if own is None:
+            own = _owned[key] = _Own(Pool(self.recipe, 1, self.timeout, self.retries))
+        with own.lock:
+            own.pool.retries = self.retries
+            ((_, outcome),) = own.pool.evaluate(point[None])
+        if self.token in _ended:  # closed while this point ran
+            end_programs(self.token)
+        return row, outcome._replace(worker=_worker_name())
+
+
+def end_programs(token: str) -> None:
+    """Stop the programs of an evaluator in this process; one at work is stopped after its point."""
+    _ended.add(token)
+    for key, own in list(_owned.items()):
+        if key[0] == token and own.lock.acquire(blocking=False):
+            try:
+                own.pool.close()
+                _owned.pop(key, None)
+            finally:
+                own.lock.release()
+
+
+def _worker_name() -> str:
+    thread: Any = threading.current_thread()
+    return f"process {os.getpid()}" if thread is threading.main_thread() else f"{thread.name}"
