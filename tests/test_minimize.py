@@ -265,7 +265,7 @@ def test_fixed_coordinates():
         ({"bounds": []}, "bounds are empty"),
         ({"bounds": BOX, "on_error": "ignore"}, "on_error = 'ignore'"),
         ({"bounds": BOX, "on_error": np.nan}, "on_error = nan"),
-        ({"bounds": BOX, "retries": -1}, "retries = -1"),
+        ({"bounds": BOX, "retries": -1}, "retries=-1"),
         ({"bounds": BOX, "max_seconds": 0}, "max_seconds = 0"),
         ({"bounds": BOX, "budget": "many"}, "budget = 'many'"),
     ],
@@ -277,7 +277,7 @@ def test_wrong_arguments_are_one_sentence(arguments, words):
 
 
 def test_an_objective_that_is_not_callable():
-    with pytest.raises(TypeError, match="fun is a int"):
+    with pytest.raises(TypeError, match="the objective 3 is not callable"):
         minimize(3, BOX, budget=10)
 
 

@@ -23,6 +23,7 @@ class Status(IntEnum):
     | 5 | INTERRUPTED | Ctrl-C |
     | 6 | ALL_FAILED | all evaluations of two batches in a row failed |
     | 7 | TIME | ``max_seconds`` are over |
+    | 8 | STORE | the store could not be written |
     """
 
     BUDGET = 1
@@ -32,6 +33,7 @@ class Status(IntEnum):
     INTERRUPTED = 5
     ALL_FAILED = 6
     TIME = 7
+    STORE = 8
 
 
 _SENTENCES = {
@@ -42,6 +44,7 @@ _SENTENCES = {
     Status.INTERRUPTED: "Interrupted; this is the best so far.",
     Status.ALL_FAILED: "All evaluations of two batches in a row failed.",
     Status.TIME: "The time is over.",
+    Status.STORE: "The store could not be written, so the run was stopped; this is the best so far.",
 }
 
 
@@ -65,11 +68,14 @@ class Result:
     """Why the run ended."""
     message: str
     """The same for people."""
+    progress: dict[str, float]
+    """How the search stands: candidate value, epsilon, region size, gradient norm, model loss."""
 
     @property
     def success(self) -> bool:
         """Whether there is a value, and the run ended neither by interruption nor by failure."""
-        return math.isfinite(self.fun) and self.status not in (Status.INTERRUPTED, Status.ALL_FAILED)
+        bad = (Status.INTERRUPTED, Status.ALL_FAILED, Status.STORE)
+        return math.isfinite(self.fun) and self.status not in bad
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.keys():

@@ -1,26 +1,34 @@
-"""The loop that joins an algorithm, the evaluation of the objective, and the user's callback."""
+"""The loop that joins an algorithm, the evaluation of the objective, the store and the user's callback."""
 
 from __future__ import annotations
 
 import inspect
+import logging
 import math
+import os
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
 from .algorithms import EGL, AskTell
-from .evaluation.base import Evaluator, ObjectiveError, Outcome
-from .evaluation.serial import Serial, Vectorized
+from .evaluation import Command, Evaluator, ObjectiveError, Outcome, make_evaluator
 from .result import Result, Status, describe
+from .serialize import dumps
 from .settings import Settings
+from .store import KeepX, Store, StoreError
 
 Callback = Callable[..., Any]
+_LOG = logging.getLogger("eglearn")
+
+# A checkpoint is written once in so many batches: what comes after it is learned again from the stored values.
+_CHECKPOINT_EVERY = 20
 
 
 def minimize(
-    fun: Callable[[Any], Any],
+    fun: Callable[[Any], Any] | str | Command,
     bounds: Any,
     x0: Any = None,
     *,
@@ -29,8 +37,12 @@ def minimize(
     settings: Settings | None = None,
     scale: Any = None,
     vectorized: bool = False,
+    workers: Any = 1,
     on_error: str | float = "skip",
+    timeout: float | None = None,
     retries: int = 0,
+    store: str | os.PathLike[str] | None = None,
+    keep_x: KeepX = "all",
     callback: Callback | None = None,
     target: float | None = None,
     max_seconds: float | None = None,
@@ -40,9 +52,9 @@ def minimize(
 
     Parameters
     ----------
-    fun : callable
+    fun : callable, "module:function" or Command
         ``fun(x)`` takes a float64 array (n,) and returns a number. NaN, an infinite value, anything that is not one
-        real number, or an exception is a failed evaluation.
+        real number, or an exception is a failed evaluation. ``eglearn.evaluation.Command`` is an external program.
     bounds : sequence of (low, high), ``scipy.optimize.Bounds``, or a (low, high) pair of arrays
         Every evaluated point is inside. Equal bounds fix a coordinate. None or an infinite value means no bound,
         and needs ``x0`` and ``scale``.
@@ -51,17 +63,26 @@ def minimize(
     budget : int
         Number of evaluations, never exceeded. Failed evaluations count; a point counts once, whatever its attempts.
     seed : int or None
-        Same seed, settings and values: same points. None draws one.
+        Same seed, settings and values: same points, whatever the workers. None draws one.
     settings : Settings or None
         Everything about the algorithm.
     scale : float, array-like or None
         For coordinates with an infinite side: the distance from ``x0`` within which the minimum is expected.
     vectorized : bool
         ``fun`` takes a whole batch (m, n), one point a row, and returns m values.
+    workers : int, Executor, dask Client or map-like callable
+        Who evaluates: this process (1), so many local processes (-1: one for each core), or others. What each kind
+        guarantees is a table in ``eglearn.evaluation``.
     on_error : {"skip", "raise"} or float
         What a failed evaluation is: left out, the end of the run (``ObjectiveError``), or this finite value.
+    timeout : float or None
+        Seconds for one evaluation; a longer one is killed and has failed.
     retries : int
         How often a failed evaluation is tried again.
+    store : path or None
+        A file for history and checkpoints. If it exists, the run in it is continued, bit for bit.
+    keep_x : {"all", "improvements", "none"}
+        Which points the store keeps; values are always kept.
     callback : callable or None
         Called after each batch: as ``callback(intermediate_result=Result)`` if it has a parameter of that name, else as
         ``callback(x)`` with the best point so far. It stops the run by raising StopIteration.
@@ -84,63 +105,132 @@ def minimize(
     >>> result.nfev, bool(result.fun < 1e-2)
     (2000, True)
     """
-    if not callable(fun):
-        raise TypeError(f"fun is a {type(fun).__name__}: it must be callable")
     penalty = _penalty(on_error)
-    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-        raise ValueError(f"retries = {retries!r}: it must be a whole number, 0 or more")
     if max_seconds is not None and not max_seconds > 0:
         raise ValueError(f"max_seconds = {max_seconds!r}: it must be above 0, or None")
+    if store is not None and seed is None:
+        raise ValueError("seed = None: a run with a store needs a seed, so that it can be continued")
     optimiser = algorithm(bounds, x0, budget=budget, seed=seed, scale=scale, settings=settings)
-    evaluator = (Vectorized if vectorized else Serial)(fun, retries)
-    loop = _Loop(optimiser, evaluator, on_error == "raise", penalty)
     report = _caller(callback)
     started = time.monotonic()
     status = None
-    try:
-        while status is None:
-            status = optimiser.stop()
-            if status is None:
-                loop.one_batch()
-                if target is not None and optimiser.best_y <= target:
-                    status = Status.TARGET
-                elif max_seconds is not None and time.monotonic() - started >= max_seconds:
-                    status = Status.TIME
-                report(loop.result(optimiser.stop() or Status.BUDGET))
-    except StopIteration:
-        status = Status.CALLBACK
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    finally:
-        evaluator.close()
-    return loop.result(status)
+    with ExitStack() as stack:
+        evaluator = make_evaluator(fun, workers=workers, vectorized=vectorized, timeout=timeout, retries=retries)
+        stack.callback(evaluator.close)
+        file = None
+        if store is not None:
+            identity = {
+                "algorithm": algorithm.__name__,
+                "budget": budget,
+                "seed": seed,
+                "on_error": on_error,
+                "box": optimiser.box.state(),
+                "settings": optimiser.settings.state(),
+            }
+            file = stack.enter_context(Store(store, identity, optimiser.state()["made_with"], keep_x))
+        loop = _Loop(optimiser, evaluator, file, on_error == "raise", penalty)
+        try:
+            loop.resume()
+            while status is None:
+                status = loop.optimiser.stop()
+                if status is None:
+                    loop.one_batch()
+                    if target is not None and loop.optimiser.best_y <= target:
+                        status = Status.TARGET
+                    elif max_seconds is not None and time.monotonic() - started >= max_seconds:
+                        status = Status.TIME
+                    report(loop.result(loop.optimiser.stop() or Status.BUDGET))
+        except StopIteration:
+            status = Status.CALLBACK
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        except StoreError as error:
+            if loop.optimiser.nfev == 0:
+                raise  # nothing would be lost by an exception, and nothing gained by a result
+            return loop.result(Status.STORE, str(error))
+        result = loop.result(status)
+        if file is not None:
+            try:
+                file.finish({name: result[name] for name in result})
+            except StoreError as error:
+                _LOG.warning("%s", error)
+        return result
 
 
 class _Loop:
-    def __init__(self, optimiser: AskTell, evaluator: Evaluator, raises: bool, penalty: float) -> None:
-        self.optimiser, self.evaluator = optimiser, evaluator
+    """Ask, evaluate, tell, store."""
+
+    def __init__(
+        self, optimiser: AskTell, evaluator: Evaluator, store: Store | None, raises: bool, penalty: float
+    ) -> None:
+        self.optimiser, self.evaluator, self.store = optimiser, evaluator, store
         self.raises, self.penalty = raises, penalty
         self.n_failed = 0
         self.first_error: str | None = None
 
-    def one_batch(self) -> None:
-        """Ask, evaluate, tell; each value is told as it comes, so that an interruption loses none."""
-        x = self.optimiser.ask()
-        for row, outcome in self.evaluator.evaluate(x):
-            self.optimiser.tell(x[row], self._value(x[row], outcome))
+    def resume(self) -> None:
+        """Go on from the store's newest checkpoint; what was evaluated after it is found batch by batch."""
+        if self.store is None:
+            return
+        checkpoint = self.store.latest_checkpoint()
+        if checkpoint is not None:
+            batch, state = checkpoint
+            self.optimiser = type(self.optimiser).from_state(state)
+            for evaluation in self.store.evaluations(with_x=False):
+                if evaluation.batch <= batch:
+                    self._count(evaluation.outcome)
+        for note in self.store.notes:
+            _LOG.warning("%s", note)
 
-    def _value(self, x: Any, outcome: Outcome) -> float:
+    def one_batch(self) -> None:
+        """Evaluate what the store does not know yet, and tell everything at once.
+
+        An interruption tells what has arrived before it goes on its way: no finished evaluation is lost.
+        """
+        number = self.optimiser.nit
+        x = self.optimiser.ask()
+        known = self.store.values(number, x) if self.store is not None else {}
+        y = np.full(len(x), np.nan)
+        answered = np.zeros(len(x), dtype=bool)
+        for row, outcome in known.items():
+            y[row], answered[row] = self._count(outcome), True
+        missing = np.flatnonzero(~answered)
+        begun = time.perf_counter()
+        try:
+            for k, outcome in self.evaluator.evaluate(x[missing]) if len(missing) else ():
+                row = int(missing[k])
+                if outcome.error is not None and self.raises:
+                    raise ObjectiveError(f"{outcome.error}, at x = {np.array2string(x[row], threshold=10)}")
+                y[row], answered[row] = self._count(outcome), True
+                if self.store is not None:
+                    self.store.record(number, row, x[row], outcome)
+        finally:
+            evaluated = time.perf_counter()
+            self.optimiser.tell(x[answered], y[answered])
+        learned = time.perf_counter()
+        if self.store is not None:
+            due = number % _CHECKPOINT_EVERY == _CHECKPOINT_EVERY - 1
+            progress = self.optimiser.progress() | {
+                "best": self.optimiser.best_y,
+                "nfev": self.optimiser.nfev,
+                "n_failed": self.n_failed,
+                "seconds_evaluating": evaluated - begun,
+                "seconds_learning": learned - evaluated,
+            }
+            self.store.end_batch(number, dumps(self.optimiser.state()) if due else None, progress)
+
+    def _count(self, outcome: Outcome) -> float:
+        """What is told for an outcome."""
         if outcome.error is None:
             return outcome.y
-        if self.raises:
-            raise ObjectiveError(f"{outcome.error}, at x = {np.array2string(x, threshold=10)}")
         self.n_failed += 1
         self.first_error = self.first_error or outcome.error
         return self.penalty
 
-    def result(self, status: Status) -> Result:
+    def result(self, status: Status, reason: str = "") -> Result:
         """The state of the run as a result."""
         opt = self.optimiser
+        message = describe(status, opt.nfev, self.n_failed, self.first_error)
         return Result(
             x=opt.best_x,
             fun=float(opt.best_y),
@@ -149,7 +239,8 @@ class _Loop:
             nit=opt.nit,
             n_failed=self.n_failed,
             status=status,
-            message=describe(status, opt.nfev, self.n_failed, self.first_error),
+            message=f"{message} ({reason})" if reason else message,
+            progress=opt.progress() if opt.n > 0 else {},
         )
 
 

@@ -205,8 +205,9 @@ class AskTell(ABC):
             NaN, None or an infinite value says that the evaluation failed.
         """
         x, y = self._checked(x, y)
+        asked = self._asked_rows()
         for point, value in zip(x, y, strict=True):
-            row = self._asked_row(point)
+            row = self._asked_row(point, asked)
             if row is None:
                 if np.isfinite(value):
                     self._foreign.append((self.box.to_u(point[None])[0], float(value)))
@@ -233,17 +234,24 @@ class AskTell(ABC):
             raise ValueError(f"x[{int(np.argmax(outside))}] is outside the bounds: such a point cannot be learned from")
         return points + 0.0, values  # + 0.0 turns -0.0, which compares equal but has other bytes, into 0.0
 
-    def _asked_row(self, point: Array) -> int | None:
+    def _asked_rows(self) -> dict[bytes, list[int]]:
+        """Rows of the pending batch by the bytes of their points; equal points share an entry."""
+        rows: dict[bytes, list[int]] = {}
+        for row, point in enumerate(self._pending.x + 0.0 if self._pending is not None else ()):
+            rows.setdefault(point.tobytes(), []).append(row)
+        return rows
+
+    def _asked_row(self, point: Array, asked: dict[bytes, list[int]]) -> int | None:
         """The row of the pending batch that ``point`` answers, or None for a foreign point."""
         batch = self._pending
         if batch is None:
             return None
-        same = (batch.x == point).all(axis=1)
-        open_rows = np.flatnonzero(same & ~batch.told)
-        if len(open_rows):
-            return int(open_rows[0])
+        same = asked.get(point.tobytes(), [])
+        for row in same:
+            if not batch.told[row]:
+                return row
         waiting = np.flatnonzero(~batch.told)
-        if same.any() or not len(waiting) or self.n == 0:
+        if same or not len(waiting) or self.n == 0:
             return None  # told again: a second measurement
         distance = np.abs(batch.u[waiting] - self.box.to_u(point[None])).max(axis=1)
         nearest = int(np.argmin(distance))
