@@ -2,7 +2,7 @@
 PY := .venv/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test lint types unit wheel-check bench clean
+.PHONY: run test lint types unit wheel-check soak bench clean
 
 run: .venv/run
 	OMP_NUM_THREADS=1 $(PY) examples/rippled_bowl.py
@@ -22,8 +22,13 @@ unit: .venv/dev
 wheel-check: .venv/dev
 	$(PY) tests/wheel_check.py
 
+# What is too slow for every landing: a hundred kills instead of twenty.
+soak: .venv/dev
+	EGLEARN_KILLS=100 $(PY) -m pytest -q --timeout=900 tests/test_run.py -k killed
+
 bench: .venv/dev
 	$(PY) benchmarks/gradient_quality.py
+	$(PY) benchmarks/store_speed.py
 
 .venv/bin/python:
 	python3 -m venv .venv

@@ -127,7 +127,8 @@ def minimize(
                 "box": optimiser.box.state(),
                 "settings": optimiser.settings.state(),
             }
-            file = stack.enter_context(Store(store, identity, optimiser.state()["made_with"], keep_x))
+            environment = optimiser.state()["made_with"] | {"objective": _name(fun)}
+            file = stack.enter_context(Store(store, identity, environment, keep_x))
         loop = _Loop(optimiser, evaluator, file, on_error == "raise", penalty)
         try:
             loop.resume()
@@ -242,6 +243,16 @@ class _Loop:
             message=f"{message} ({reason})" if reason else message,
             progress=opt.progress() if opt.n > 0 else {},
         )
+
+
+def _name(fun: Callable[[Any], Any] | str | Command) -> str | list[str]:
+    """What the store remembers of an objective: "module:function", or the words of a command."""
+    if isinstance(fun, Command):
+        return list(fun.words)
+    if isinstance(fun, str):
+        return fun
+    kind = fun if hasattr(fun, "__qualname__") else type(fun)
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _penalty(on_error: str | float) -> float:

@@ -1,0 +1,330 @@
+"""Runs that are killed, continued, spread over workers, or whose file fails."""
+
+import concurrent.futures
+import os
+import random
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eglearn import IGL, Settings, Status, minimize
+from eglearn.store import History, StoreError, StoreMismatch
+
+BOX = [(-5, 5)] * 4
+KILLS = int(os.environ.get("EGLEARN_KILLS", "20"))
+
+
+def f(x):
+    if x[0] > 3:
+        raise ValueError("too far")
+    return float(np.sum((x - 1) ** 2 + 1 - np.cos(3 * (x - 1))))
+
+
+def table(path):
+    """Everything that a run determines: x, y, status of each evaluation, by batch and row."""
+    rows = {}
+    for e in History(path).evaluations():
+        rows[e.batch, e.row] = (e.x.tobytes(), np.float64(e.outcome.y).tobytes(), e.outcome.error)
+    return rows
+
+
+def same(a, b):
+    return a.fun == b.fun and np.array_equal(a.x, b.x) and np.array_equal(a.x_favorite, b.x_favorite)
+
+
+CHILD = """
+import sys, time
+import numpy as np
+from eglearn import minimize
+from tests.test_run import BOX, f
+path, log, pause, workers = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
+def logged(x):
+    value = f(x)
+    time.sleep(pause)
+    with open(log, "a") as file:
+        file.write(x.tobytes().hex() + "\\n")
+    return value
+print("ready", flush=True)
+result = minimize(logged, BOX, budget=800, seed=5, store=path, workers=workers)
+print(result.fun.hex(), result.x.tobytes().hex(), flush=True)
+"""
+
+
+def child(path, log, pause=0.0, workers=1):
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)}
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, path, log, str(pause), str(workers)], stdout=subprocess.PIPE, text=True, env=env
+    )
+
+
+def test_a_run_killed_again_and_again_ends_as_if_it_had_not_been(tmp_path):
+    whole = minimize(f, BOX, budget=800, seed=5, store=tmp_path / "whole.egl")
+    path, log = tmp_path / "killed.egl", tmp_path / "log"
+    rng = random.Random(0)
+    kills = 0
+    while True:
+        process = child(path, log, pause=0.006)
+        process.stdout.readline()  # the imports are done
+        try:
+            process.wait(timeout=rng.uniform(0.01, 8 / KILLS) if kills < KILLS else 60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            kills += 1
+            continue
+        value, x = process.stdout.read().split()
+        process.stdout.close()
+        break
+    assert kills == KILLS
+    assert process.returncode == 0
+    assert (value, x) == (whole.fun.hex(), whole.x.tobytes().hex())
+    assert table(path) == table(tmp_path / "whole.egl")
+
+
+def test_finished_points_are_not_evaluated_again(tmp_path):
+    """A slow objective, killed in the middle of a batch: at most the point in flight is evaluated twice."""
+    path, log = tmp_path / "run.egl", tmp_path / "log"
+    process = child(path, log, pause=0.02)
+    process.stdout.readline()
+    time.sleep(0.5)
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    done = len(table(path))
+    assert 5 < done < 100
+    process = child(path, log, pause=0.0)
+    process.communicate()
+    good = sum(error is None for _, _, error in table(path).values())
+    assert len(table(path)) == 800
+    assert good <= len(log.read_text().split()) <= good + 1  # failed ones are not logged
+
+
+@pytest.mark.parametrize("variant", ["affine", "fc", "igl"])
+def test_interrupted_and_continued_equals_uninterrupted(tmp_path, variant):
+    options = {"budget": 600, "seed": 1}
+    if variant == "igl":
+        options |= {"algorithm": IGL, "settings": Settings.for_model("fc", training_steps=3)}
+    elif variant == "fc":
+        options |= {"settings": Settings.for_model("fc", training_steps=3)}
+    whole = minimize(f, BOX, **options)
+
+    def stop_at(batch):
+        def callback(intermediate_result):
+            if intermediate_result.nit == batch:
+                raise StopIteration
+
+        return callback
+
+    for batch in (3, 22, 25):  # before, just after and after the first checkpoint
+        part = minimize(f, BOX, **options, store=tmp_path / "run.egl", callback=stop_at(batch))
+        assert (part.status, part.nit) == (Status.CALLBACK, batch)
+    again = minimize(f, BOX, **options, store=tmp_path / "run.egl")
+    assert same(again, whole)
+    assert (again.nfev, again.nit, again.n_failed) == (whole.nfev, whole.nit, whole.n_failed)
+    assert again.message == whole.message
+    calls = []
+    third = minimize(lambda x: calls.append(x), BOX, **options, store=tmp_path / "run.egl")
+    assert same(third, whole)
+    assert calls == []
+
+
+def test_ctrl_c_in_the_middle_of_a_batch_continues_exactly(tmp_path):
+    whole = minimize(f, BOX, budget=300)
+    calls = []
+
+    def interrupted(x):
+        calls.append(1)
+        if len(calls) == 101:
+            raise KeyboardInterrupt
+        return f(x)
+
+    part = minimize(interrupted, BOX, budget=300, store=tmp_path / "run.egl")
+    assert (part.status, part.nfev) == (Status.INTERRUPTED, 100)
+    assert same(minimize(interrupted, BOX, budget=300, store=tmp_path / "run.egl"), whole)
+    assert len(calls) == 301
+
+
+def shuffled_map(function, points):
+    """Works in random order, answers in order."""
+    points = list(points)
+    order = random.Random(7).sample(range(len(points)), len(points))
+    values = {k: function(points[k]) for k in order}
+    return [values[k] for k in range(len(points))]
+
+
+def uneven(x):
+    time.sleep(0.002 * (hash(x.tobytes()) % 3))
+    return f(x)
+
+
+def test_workers_do_not_change_the_run(tmp_path):
+    reference = minimize(f, BOX, budget=200, seed=3, store=tmp_path / "one.egl")
+    with concurrent.futures.ThreadPoolExecutor(5) as threads:
+        for name, workers in {"2": 2, "8": 8, "threads": threads, "map": shuffled_map}.items():
+            result = minimize(uneven, BOX, budget=200, seed=3, workers=workers, store=tmp_path / f"{name}.egl")
+            assert same(result, reference), name
+            assert table(tmp_path / f"{name}.egl") == table(tmp_path / "one.egl")
+
+
+def test_dask_does_not_change_the_run():
+    distributed = pytest.importorskip("distributed")
+    reference = minimize(f, BOX, budget=120, seed=3)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        assert same(minimize(f, BOX, budget=120, seed=3, workers=client), reference)
+
+
+def test_retries_never_exceed_the_budget(tmp_path):
+    def dies(x):
+        if x[1] > 0.5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return f(x)
+
+    result = minimize(dies, BOX, budget=60, workers=2, retries=1, store=tmp_path / "run.egl")
+    evaluations = list(History(tmp_path / "run.egl").evaluations())
+    assert len(evaluations) == result.nfev == 60
+    assert {e.outcome.attempts for e in evaluations} == {1, 2}
+    assert result.n_failed == sum(e.outcome.error is not None for e in evaluations) > 0
+    assert np.isfinite(result.fun)
+
+
+def test_all_failed_says_how_many_and_why(tmp_path):
+    def bad(x):
+        raise OSError("no licence left")
+
+    result = minimize(bad, BOX, budget=500, workers=2, store=tmp_path / "run.egl")
+    assert (result.status, result.nfev) == (Status.ALL_FAILED, 32)
+    assert "32 evaluations failed, the first because the objective raised OSError: no licence left." in result.message
+
+
+def test_another_run_is_refused_by_name(tmp_path):
+    path = tmp_path / "run.egl"
+    minimize(f, BOX, budget=100, store=path)
+    before = path.read_bytes()
+    with pytest.raises(StoreMismatch, match="budget is 100 there and 200 here"):
+        minimize(f, BOX, budget=200, store=path)
+    with pytest.raises(StoreMismatch, match="seed"):
+        minimize(f, BOX, budget=100, seed=1, store=path)
+    with pytest.raises(StoreMismatch, match=r"settings.*replay.* is 32 there and 4 here"):
+        minimize(f, BOX, budget=100, settings=Settings(replay=4), store=path)
+    assert path.read_bytes() == before
+
+
+def test_a_run_without_a_seed_cannot_be_stored(tmp_path):
+    with pytest.raises(ValueError, match="needs a seed"):
+        minimize(f, BOX, budget=10, seed=None, store=tmp_path / "run.egl")
+
+
+def test_errors_that_end_the_run_are_tried_again(tmp_path):
+    """on_error="raise": the failed point is not stored, so a repaired objective continues with it."""
+    path = tmp_path / "run.egl"
+    with pytest.raises(Exception, match="too far"):
+        minimize(f, BOX, budget=400, on_error="raise", store=path)
+
+    def repaired(x):
+        return f(np.minimum(x, 3))
+
+    assert minimize(repaired, BOX, budget=400, on_error="raise", store=path).nfev == 400
+
+
+def test_penalties_survive_a_resume(tmp_path):
+    whole = minimize(f, BOX, budget=500, on_error=100.0)
+    stop = iter(range(100))
+
+    def callback(x):
+        if next(stop) == 24:
+            raise StopIteration
+
+    minimize(f, BOX, budget=500, on_error=100.0, store=tmp_path / "run.egl", callback=callback)
+    again = minimize(f, BOX, budget=500, on_error=100.0, store=tmp_path / "run.egl")
+    assert same(again, whole)
+    assert (again.n_failed, again.message) == (whole.n_failed, whole.message)
+
+
+def test_a_store_that_cannot_be_made_costs_no_evaluation(tmp_path):
+    calls = []
+    for path in (tmp_path / "missing" / "run.egl", tmp_path):
+        with pytest.raises(StoreError, match=path.name):
+            minimize(lambda x: calls.append(1) or 0.0, BOX, budget=10, store=path)
+    assert calls == []
+
+
+def test_second_process_is_refused(tmp_path):
+    process = child(tmp_path / "run.egl", tmp_path / "log", pause=0.05)
+    process.stdout.readline()
+    time.sleep(0.5)
+    with pytest.raises(StoreError, match=str(process.pid)):
+        minimize(f, BOX, budget=800, seed=5, store=tmp_path / "run.egl")
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+FULL = """
+import resource, signal, sys
+import numpy as np
+from eglearn import minimize
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+result = minimize(lambda x: float(np.sum(x**2)), [(-5, 5)] * 300, [1.0] * 300, budget=5000, store=sys.argv[1])
+print(result.status.name, np.isfinite(result.fun), 10 < result.nfev < 5000, not result.success, result.message)
+"""
+
+
+def test_a_full_disk_ends_the_run_with_its_result(tmp_path):
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[1] == resource.RLIM_INFINITY
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", FULL, tmp_path / "run.egl"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.startswith("STORE True True True"), done.stderr
+    assert "run.egl" in done.stdout
+
+
+def test_a_damaged_checkpoint_is_passed_over(tmp_path, caplog):
+    path = tmp_path / "run.egl"
+    whole = minimize(f, BOX, budget=800)
+    stop = iter(range(100))
+
+    def callback(x):
+        if next(stop) == 43:
+            raise StopIteration
+
+    minimize(f, BOX, budget=800, store=path, callback=callback)
+    with sqlite3.connect(path) as db:
+        (newest,) = db.execute("SELECT max(batch) FROM checkpoints").fetchone()
+        db.execute("UPDATE checkpoints SET state = substr(state, 1, 999) WHERE batch = ?", (newest,))
+    db.close()
+    assert same(minimize(f, BOX, budget=800, store=path), whole)
+    assert f"checkpoint of batch {newest}" in caplog.text
+
+
+def test_points_need_not_be_kept(tmp_path):
+    whole = minimize(f, BOX, budget=300)
+    for keep in ("improvements", "none"):
+        path = tmp_path / f"{keep}.egl"
+        minimize(f, BOX, budget=300, store=path, keep_x=keep, target=10.0)
+        assert same(minimize(f, BOX, budget=300, store=path, keep_x=keep), whole)
+
+
+def test_a_library_call_leaves_nothing_behind(tmp_path, capfd, monkeypatch):
+    import threading
+
+    monkeypatch.chdir(tmp_path)
+    threads = threading.active_count()
+    minimize(f, BOX, budget=60, workers=2, timeout=5.0, store="run.egl")
+    assert [p.name for p in tmp_path.iterdir()] == ["run.egl"]
+    assert threading.active_count() == threads
+    assert capfd.readouterr() == ("", "")
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    names = [Path(f"/proc/{c}/cmdline").read_text() for c in children if Path(f"/proc/{c}").exists()]
+    assert not [n for n in names if "eglearn" in n]
