@@ -164,3 +164,15 @@ def test_cuda():
     s = Settings.for_model("fc", device="cuda", **SMALL)
     rng = np.random.default_rng(0)
     assert np.isfinite(GradientNetwork(s, 3, rng).fit(samples_of(), 0.0, rng).loss)
+
+
+@pytest.mark.parametrize("values", [False, True])
+def test_a_network_that_diverged_starts_again(values):
+    s = Settings.for_model("fc", **SMALL)
+    samples = samples_of()
+    wild = Samples(samples.z, samples.v * 1e300, samples.sizes, samples.origin)
+    model = make_model(s, 3, np.random.default_rng(0), of_values=values)
+    with np.errstate(over="ignore"):
+        fit = model.fit(wild, 0.0, np.random.default_rng(1))
+    np.testing.assert_array_equal(fit.gradient(samples.z), 0)
+    assert np.isfinite(model.fit(samples, 0.0, np.random.default_rng(1)).gradient(samples.z)).all()

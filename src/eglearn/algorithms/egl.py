@@ -35,7 +35,7 @@ class Search:
     bad: int = 0
     """Candidates since the last good one, by the shrink rule."""
     values: list[float] = field(default_factory=list)
-    """Values of the last candidates in this region, oldest first; NaN for failed ones."""
+    """Values of the last candidates in this region, oldest first; NaN if all have failed so far."""
     best_candidate: float = math.nan
     """The lowest value of a candidate."""
     loss: float = math.nan
@@ -119,6 +119,8 @@ class EGL(AskTell):
         if not value >= search.best_candidate and not math.isnan(value):
             search.best_candidate = value
         search.steps += len(search.values) > 0
+        if math.isnan(value):  # in a mean, a failed candidate stands as the worst one known
+            value = max((v for v in search.values if not math.isnan(v)), default=math.nan)
         search.values = [*search.values, value][-2 * self._n_max :]
 
     def _should_shrink(self) -> bool:
@@ -131,7 +133,7 @@ class EGL(AskTell):
             return False
         # Sec. 4.2: the running mean has stopped falling. Divided first, since a sum of huge values overflows.
         parts = np.array(search.values) / self._n_max
-        return not np.nansum(parts[self._n_max :]) < np.nansum(parts[: self._n_max])
+        return not np.sum(parts[self._n_max :]) < np.sum(parts[: self._n_max])
 
     def _shrink(self) -> None:
         """A new region around the best point, and a new beginning inside it."""
@@ -160,7 +162,7 @@ class EGL(AskTell):
             search.candidate = self._region.to_z(u[np.nanargmin(y)])
         fit = self._fit()
         gradient = fit.gradient(search.candidate[None])[0]
-        if not np.isfinite(gradient).all():  # a network may diverge; one step without it does no harm
+        if not np.isfinite(gradient).all():  # beyond the range of floats: no step rather than a wild one
             gradient = np.zeros_like(gradient)
         search.gradient, search.loss = gradient, fit.loss
         if s.step == "newton":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -39,14 +40,18 @@ class NetworkFit:
 
 
 class _Network:
-    """What both networks share: architecture, optimiser, reset, state."""
+    """What both networks share: architecture, optimiser, reset, state.
+
+    Training that diverges to infinite numbers costs one fit, which then says "no slope": the weights go back to their
+    initial values.
+    """
 
     def __init__(self, settings: Settings, n: int, rng: np.random.Generator, outputs: int, zero_output: bool) -> None:
         self.settings, self.n = settings, n
         self.device = _device(settings.device)
         architecture = {"fc": FullyConnected, "spline": SplineNet}[settings.model]
         self.net = architecture(settings, n, outputs, rng, zero_output).to(self.device)
-        self._initial = self._weights() if settings.reset_network else {}
+        self._initial = self._weights()
         self._new_optimiser()
 
     def _new_optimiser(self) -> None:
@@ -70,8 +75,11 @@ class _Network:
     def reset(self) -> None:
         """Back to the initial weights and a fresh optimiser, if the settings say so."""
         if self.settings.reset_network:
-            self._load_weights(self._initial)
-            self._new_optimiser()
+            self._restart()
+
+    def _restart(self) -> None:
+        self._load_weights(self._initial)
+        self._new_optimiser()
 
     def state(self) -> State:
         """Weights, initial weights and Adam's moments."""
@@ -155,9 +163,11 @@ class GradientNetwork(_Network):
         loss_of = self._all_pairs if s.pairing == "all" else self._single_pairs
         self._train(loss_of(samples, base, radius, rng))
         learned = self._evaluate(samples.z)
-        loss = pair_loss(base + learned, samples, s.order, s.loss)
+        loss = pair_loss(base + learned, samples, s.order, s.loss) if np.isfinite(learned).all() else math.inf
+        if not math.isfinite(loss):
+            self._restart()
         if anchor is None:
-            return NetworkFit(self._evaluate, loss)
+            return NetworkFit(self._evaluate if math.isfinite(loss) else np.zeros_like, loss)
         anchor_loss = pair_loss(base, samples, s.order, s.loss)
         if not loss <= anchor_loss:
             return NetworkFit(anchor.gradient, anchor_loss)
@@ -256,6 +266,9 @@ class ValueNetwork(_Network):
                 [self._output(part)[:, 0] for part in (z[k : k + _CHUNK] for k in range(0, len(z), _CHUNK))]
             )
             final = float(penalty(values - v, s.loss).mean())
+        if not math.isfinite(final):
+            self._restart()
+            return NetworkFit(np.zeros_like, math.inf)
         return NetworkFit(self._gradient, final)
 
     def _gradient(self, z: Array) -> Array:
