@@ -1,0 +1,1 @@
+"""The COCO benchmark: problems, algorithms, runs and what is measured on them."""
