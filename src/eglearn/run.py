@@ -7,7 +7,7 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -43,6 +43,7 @@ def minimize(
     retries: int = 0,
     store: str | os.PathLike[str] | None = None,
     keep_x: KeepX = "all",
+    about: Mapping[str, Any] | None = None,
     callback: Callback | None = None,
     target: float | None = None,
     max_seconds: float | None = None,
@@ -83,6 +84,8 @@ def minimize(
         A file for history and checkpoints. If it exists, the run in it is continued, bit for bit.
     keep_x : {"all", "improvements", "none"}
         Which points the store keeps; values are always kept.
+    about : mapping or None
+        Notes for later readers of the store, as JSON data; they do not define the run.
     callback : callable or None
         Called after each batch: as ``callback(intermediate_result=Result)`` if it has a parameter of that name, else as
         ``callback(x)`` with the best point so far. It stops the run by raising StopIteration.
@@ -128,17 +131,17 @@ def minimize(
                 "settings": optimiser.settings.state(),
             }
             environment = optimiser.state()["made_with"] | {"objective": _name(fun)}
-            file = stack.enter_context(Store(store, identity, environment, keep_x))
+            file = stack.enter_context(Store(store, identity, environment, keep_x, about))
         loop = _Loop(optimiser, evaluator, file, on_error == "raise", penalty)
         try:
             loop.resume()
             while status is None:
                 status = loop.optimiser.stop()
                 if status is None:
-                    loop.one_batch()
+                    evaluated = loop.one_batch()
                     if target is not None and loop.optimiser.best_y <= target:
                         status = Status.TARGET
-                    elif max_seconds is not None and time.monotonic() - started >= max_seconds:
+                    elif evaluated and max_seconds is not None and time.monotonic() - started >= max_seconds:
                         status = Status.TIME
                     report(loop.result(loop.optimiser.stop() or Status.BUDGET))
         except StopIteration:
@@ -168,11 +171,13 @@ class _Loop:
         self.raises, self.penalty = raises, penalty
         self.n_failed = 0
         self.first_error: str | None = None
+        self.reported = -1  # the last batch whose progress the store has
 
     def resume(self) -> None:
         """Go on from the store's newest checkpoint; what was evaluated after it is found batch by batch."""
         if self.store is None:
             return
+        self.reported = max((row["batch"] for row in self.store.progress()), default=-1)
         checkpoint = self.store.latest_checkpoint()
         if checkpoint is not None:
             batch, state = checkpoint
@@ -183,8 +188,8 @@ class _Loop:
         for note in self.store.notes:
             _LOG.warning("%s", note)
 
-    def one_batch(self) -> None:
-        """Evaluate what the store does not know yet, and tell everything at once.
+    def one_batch(self) -> bool:
+        """Evaluate what the store does not know yet, and tell everything at once; whether anything was evaluated.
 
         An interruption tells what has arrived before it goes on its way: no finished evaluation is lost.
         """
@@ -209,7 +214,7 @@ class _Loop:
             evaluated = time.perf_counter()
             self.optimiser.tell(x[answered], y[answered])
         learned = time.perf_counter()
-        if self.store is not None:
+        if self.store is not None and number > self.reported:
             due = number % _CHECKPOINT_EVERY == _CHECKPOINT_EVERY - 1
             progress = self.optimiser.progress() | {
                 "best": self.optimiser.best_y,
@@ -219,6 +224,7 @@ class _Loop:
                 "seconds_learning": learned - evaluated,
             }
             self.store.end_batch(number, dumps(self.optimiser.state()) if due else None, progress)
+        return len(missing) > 0
 
     def _count(self, outcome: Outcome) -> float:
         """What is told for an outcome."""

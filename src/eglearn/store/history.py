@@ -85,6 +85,11 @@ class History:
         """What ``Store.finish`` was given, or None if the run has not ended."""
         return self._meta("result")
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """What ``Store`` was last given as such."""
+        return self._meta("about") or {}
+
     def holder(self) -> str | None:
         """The process that last opened the file for writing."""
         holder = self._meta("holder")

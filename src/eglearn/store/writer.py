@@ -64,6 +64,8 @@ class Store(History):
         What may change between two parts of a run, such as versions; changes are only noted.
     keep_x
         Which points to keep: all, those with a new lowest value, or none.
+    about
+        What else a later part of the run may want to know, as JSON data; it replaces what stands in the file.
 
     Attributes
     ----------
@@ -100,12 +102,14 @@ class Store(History):
         identity: Mapping[str, Any],
         environment: Mapping[str, Any] | None = None,
         keep_x: KeepX = "all",
+        about: Mapping[str, Any] | None = None,
     ) -> None:
         if keep_x not in get_args(KeepX):
             raise ValueError(f"keep_x is one of {', '.join(get_args(KeepX))}, not {keep_x!r}")
         self.path = Path(path)
         self.notes: list[str] = []
         self._keep_x = keep_x
+        self._new_about = about
         self._best = math.inf
         self._synced = -math.inf
         self._db: sqlite3.Connection | None = None
@@ -134,7 +138,8 @@ class Store(History):
                     create_tables(self._db, meta)
                     self._read_identity()
             holder = {"process": os.getpid(), "host": socket.gethostname()}
-            self._write((INSERT_META, to_text("holder", holder)))
+            about = () if self._new_about is None else ((INSERT_META, to_text("about", self._new_about)),)
+            self._write((INSERT_META, to_text("holder", holder)), *about)
             if self._keep_x == "improvements":
                 best = self._rows("SELECT min(y) FROM evaluations WHERE typeof(y) = 'real'")[0][0]
                 self._best = math.inf if best is None else best

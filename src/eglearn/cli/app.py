@@ -1,0 +1,168 @@
+"""The commands, and how their words are read."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from typing import Annotated, Any
+
+from cyclopts import App, CycloptsError, Parameter
+
+from .. import __version__
+from .errors import Failure, Usage
+from .options import Given, read_config, resume_options, run_options, with_options
+
+_HELP = """Minimise functions that can only be evaluated, by learning their gradient.
+
+Exit codes: 0 success, 1 error, 2 wrong usage, 3 all evaluations failed, 4 the store failed, 130 interrupted.
+Every error is one sentence on standard error; --debug (with any command) adds the traceback."""
+
+app = App(name="eglearn", help=_HELP, version=__version__, help_format="plaintext")
+_Flag = Parameter(negative="", show_default=False)
+
+
+@app.command
+@with_options(run_options())
+def run(objective: str | None = None, /, **given: Any) -> int:
+    """Minimise OBJECTIVE, a function given as module:function, or the program given by --command.
+
+    Modules are also looked for in the current folder. History and checkpoints go to a file (--store), from which
+    the run goes on if it is interrupted: run the same command again, or 'eglearn resume'. --debug shows tracebacks.
+    Example: eglearn run simulation:loss --dim 40 --bounds -5 5 --budget 150000 --workers 4
+    """
+    from .job import new_job
+    from .running import execute
+
+    given, objective = _with_config(objective, given)
+    return execute(new_job(objective, given), quiet=bool(given.get("quiet")), as_json=bool(given.get("json")))
+
+
+@app.command
+@with_options(resume_options())
+def resume(store: str, objective: str | None = None, /, **given: Any) -> int:
+    """Go on with the run in the file STORE, bit for bit as if it had never stopped.
+
+    OBJECTIVE or --command is needed only if a Python program began the run, or if it has another name now.
+    """
+    from .job import old_job
+    from .running import execute
+
+    return execute(old_job(store, objective, given), quiet=bool(given.get("quiet")), as_json=bool(given.get("json")))
+
+
+@app.command
+def show(store: str, /, *, json: Annotated[bool, _Flag] = False) -> int:
+    """Show how the run in the file STORE stands, also while it goes on.
+
+    Parameters
+    ----------
+    store
+        The file of a run.
+    json
+        Write one JSON object.
+    """
+    from .summary import rows, summarise
+
+    data = summarise(store)
+    if json:
+        return _write_json(data)
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.ROUNDED, show_header=False, title=Text(store), title_justify="left")
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in rows(data):
+        table.add_row(name, Text(text))
+    Console().print(table)
+    return 0
+
+
+@app.command
+def export(store: str, /, *, to: str, force: Annotated[bool, _Flag] = False) -> int:
+    """Write the evaluations of the run in the file STORE as a table, one row each.
+
+    Parameters
+    ----------
+    store
+        The file of a run.
+    to
+        The file to write, by its name as CSV (.csv) or Parquet (.parquet).
+    force
+        Replace that file if it exists.
+    """
+    from .export import export as write
+
+    count = write(store, to, force)
+    sys.stdout.write(f"{count} evaluations written to {to}\n")
+    return 0
+
+
+@app.command
+def report(store: str, /, *, out: str = "report.html") -> int:
+    """Write one HTML page about the run in the file STORE.
+
+    Parameters
+    ----------
+    store
+        The file of a run.
+    out
+        The page to write.
+    """
+    if not out.endswith((".html", ".htm")):
+        raise Usage(f"{out} does not end in .html: choose such a name for the page")
+    try:
+        write_report = importlib.import_module("eglearn.report").write_report
+    except ModuleNotFoundError as error:
+        raise Failure(f"reports need the package {error.name}: install it") from error
+    write_report(store, out)
+    sys.stdout.write(f"{out} written: open it in a browser\n")
+    return 0
+
+
+def launch(words: list[str]) -> int:
+    """Run the command that the words name, and return its exit code."""
+    try:
+        code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as error:
+        raise _usage(error) from error
+    return code if isinstance(code, int) else 0
+
+
+def _usage(error: CycloptsError) -> Usage:
+    text = " ".join(str(error).split()).rstrip(".")
+    chain = " ".join(("eglearn", *(error.command_chain or ())))
+    return Usage(f"{text[:1].lower()}{text[1:]} (see '{chain} --help')")
+
+
+def _with_config(objective: str | None, given: Given) -> tuple[Given, str | None]:
+    """What is given on the command line and, for the rest, in the configuration file."""
+    if "config" not in given:
+        return given, objective
+    config = read_config(given["config"], _parse_run)
+    if objective is not None or "command" in given:  # one of them, whatever the file says
+        config.pop("command", None)
+        config.pop("objective", None)
+    if "store" in given:
+        config.pop("no_store", None)
+    if "bounds" in given or "bounds_file" in given:
+        config.pop("bounds", None)
+        config.pop("bounds_file", None)
+    objective = objective or config.pop("objective", None)
+    return config | given, objective
+
+
+def _parse_run(words: list[str]) -> Given:
+    try:
+        _, bound, _ = app.parse_args(["run", *words], exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        raise _usage(error) from error
+    return dict(bound.kwargs)
+
+
+def _write_json(data: dict[str, Any]) -> int:
+    sys.stdout.write(json.dumps(data) + "\n")
+    return 0

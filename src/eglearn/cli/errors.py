@@ -1,0 +1,46 @@
+"""From exceptions to one sentence and an exit code."""
+
+from __future__ import annotations
+
+import sys
+
+ERROR, USAGE, ALL_FAILED, STORE, INTERRUPTED = 1, 2, 3, 4, 130
+
+
+class Failure(Exception):
+    """Something the user has to see to; the message is one sentence that says what to do."""
+
+    code = ERROR
+
+
+class Usage(Failure):
+    """A wrong command line or configuration file."""
+
+    code = USAGE
+
+
+def exit_code(error: BaseException) -> int:
+    """The exit code for an exception that ended a command."""
+    if isinstance(error, Failure):
+        return error.code
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    return STORE if _is_known(error, "eglearn.store", "StoreError") else ERROR
+
+
+def sentence(error: BaseException) -> str:
+    """What the user reads about an exception, on one line."""
+    text = " ".join(str(error).split())
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    expected = isinstance(error, Failure | ImportError) or _is_known(error, "eglearn.store", "StoreError")
+    if expected or _is_known(error, "eglearn.evaluation", "ObjectiveError"):
+        return text
+    if isinstance(error, OSError):
+        return f"{error.filename or 'a file'} cannot be used ({error.strerror or text}): check its name and its folder"
+    return f"unexpected {type(error).__name__} ({text}): run it again with --debug to see where it comes from"
+
+
+def _is_known(error: BaseException, module: str, name: str) -> bool:
+    """Whether the error is of a class of ours; one that was never imported cannot have been raised."""
+    return module in sys.modules and isinstance(error, getattr(sys.modules[module], name))

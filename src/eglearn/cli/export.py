@@ -1,0 +1,96 @@
+"""``eglearn export``: the evaluations of a run as a table, one row each.
+
+Columns: batch, row (of the point in its batch), y, status (ok or failed), error, attempts, seconds, worker, time
+(seconds since 1970), x0, x1, ... (empty where the point was not kept). Numbers read back exactly.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import itertools
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..store import History
+from .errors import Failure, Usage
+
+_COLUMNS = {
+    "batch": "int64",
+    "row": "int64",
+    "y": "float64",
+    "status": "string",
+    "error": "string",
+    "attempts": "int64",
+    "seconds": "float64",
+    "worker": "string",
+    "time": "float64",
+}
+_CHUNK = 5000  # rows in memory
+
+
+def export(path: str, to: str, force: bool) -> int:
+    """Write the table in the format that the name asks for, and return the number of rows."""
+    writers = {".csv": _write_csv, ".parquet": _write_parquet}
+    target = Path(to)
+    write = writers.get(target.suffix.lower())
+    if write is None:
+        raise Usage(f"{to} is neither .csv nor .parquet: end the name in one of them")
+    history = History(path)
+    if target.exists() and not force:
+        raise Usage(f"{to} exists already: choose another name, or add --force to replace it")
+    part = target.with_name(target.name + ".part")  # so that nobody finds half a table under the right name
+    try:
+        count = write(history, part)
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+    return count
+
+
+def _names(history: History) -> list[str]:
+    return [*_COLUMNS, *(f"x{i}" for i in range(len(history.identity["box"]["low"])))]
+
+
+def _records(history: History, n: int) -> Iterator[list[Any]]:
+    for batch, row, x, outcome, at in history.evaluations():
+        y, error, attempts, seconds, worker = outcome
+        status = "ok" if error is None else "failed"
+        head = [batch, row, _or_none(y), status, error, attempts, _or_none(seconds), worker, _or_none(at)]
+        yield head + ([None] * n if x is None else x.tolist())
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _write_csv(history: History, part: Path) -> int:
+    names = _names(history)
+    count = 0
+    with part.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(names)
+        for count, record in enumerate(_records(history, len(names) - len(_COLUMNS)), start=1):  # noqa: B007
+            table.writerow(record)  # floats by repr, None as nothing
+    return count
+
+
+def _write_parquet(history: History, part: Path) -> int:
+    try:
+        arrow, parquet = (importlib.import_module(name) for name in ("pyarrow", "pyarrow.parquet"))
+    except ImportError as error:
+        raise Failure("Parquet needs the package pyarrow: pip install pyarrow, or export to .csv") from error
+    names = _names(history)
+    schema = arrow.schema([(name, arrow.type_for_alias(_COLUMNS.get(name, "float64"))) for name in names])
+    records = _records(history, len(names) - len(_COLUMNS))
+    count = 0
+    with parquet.ParquetWriter(part, schema) as writer:
+        while chunk := list(itertools.islice(records, _CHUNK)):
+            pairs = zip(zip(*chunk, strict=True), schema.types, strict=True)
+            columns = [arrow.array(column, kind) for column, kind in pairs]
+            writer.write_table(arrow.table(columns, schema=schema))
+            count += len(chunk)
+    return count

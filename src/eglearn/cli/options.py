@@ -1,0 +1,192 @@
+"""The options of ``run``: one table for the command line, the configuration file and the help.
+
+What concerns the algorithm is read off the fields of ``Settings``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import tomllib
+import types
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from cyclopts import Group, Parameter
+
+from ..settings import Settings
+from .errors import Usage
+
+Given = dict[str, Any]
+"""Values by the names of their options; what was not given is absent."""
+
+_EVALUATION: dict[str, tuple[Any, str]] = {
+    "workers": (int, "Local processes that evaluate; -1: one for each core. [default: 1]"),
+    "timeout": (float, "Seconds for one evaluation; a longer one is killed and has failed. [default: no limit]"),
+    "retries": (int, "How often a failed evaluation is tried again. [default: 0]"),
+    "vectorized": (bool, "The function takes a whole batch (m, n) and returns m values."),
+    "keep-x": (Literal["all", "improvements", "none"], "Which points the store keeps. [default: all]"),
+    "target": (float, "Stop when a value at or below this is found."),
+    "max-seconds": (float, "Stop after the batch in which this time is over."),
+}
+_OUTPUT: dict[str, tuple[Any, str]] = {
+    "quiet": (bool, "Show no progress, only the result."),
+    "json": (bool, "Write the result as one JSON object to standard output; all else goes to standard error."),
+}
+_COMMAND: dict[str, tuple[Any, str]] = {
+    "command": (str, "An external program as objective: it reads a JSON line a point, writes a JSON line a value."),
+}
+_PROBLEM: dict[str, tuple[Any, str]] = {
+    "dim": (int, "How many coordinates; not needed where bounds or x0 are given for each."),
+    "bounds": (tuple[float, float], "LOW and HIGH for every coordinate (in a file also a list of pairs)."),
+    "bounds-file": (str, "A text file with LOW and HIGH for one coordinate on each line."),
+    "x0": (list[float], "Where to start, one number for all or one for each. [default: the centre of the box]"),
+    "scale": (list[float], "For infinite bounds: how far from x0 the minimum may be; one number, or one for each."),
+    "budget": (int, "How many evaluations; failed ones count."),
+    "seed": (int, "Same seed, same points. [default: 0]"),
+    "algorithm": (Literal["egl", "igl", "convergent"], "[default: egl]"),
+    "preset": (
+        Literal["default", "paper-coco", "authors-code", "paper-latent"],
+        "The settings to start from; those below are then changed one by one. [default: default]",
+    ),
+    "on-error": (str, "What a failed evaluation is: skip, raise (end the run), or a number. [default: skip]"),
+}
+_FILES: dict[str, tuple[Any, str]] = {
+    "store": (str, "The file for history and checkpoints; a run in it is continued. [default: run.egl]"),
+    "no-store": (bool, "Keep no file: the run cannot be resumed."),
+    "config": (str, "A TOML file with the same names as here; the command line wins."),
+}
+_WITHOUT_NO = {"vectorized", "no-store", "quiet", "json"}
+
+
+def run_options() -> Iterator[inspect.Parameter]:
+    """The options of ``run`` as parameters for cyclopts."""
+    yield from _parameters("Problem", _COMMAND | _PROBLEM)
+    yield from _parameters("Evaluation", _EVALUATION)
+    yield from _parameters("Files and output", _FILES | _OUTPUT)
+    yield from _parameters("Settings of the algorithm", dict(_settings()))
+
+
+def resume_options() -> Iterator[inspect.Parameter]:
+    """The options of ``resume``: what may change between two parts of a run."""
+    yield from _parameters("Evaluation (default: as before)", _COMMAND | _EVALUATION)
+    yield from _parameters("Output", _OUTPUT)
+
+
+def with_options(options: Iterator[inspect.Parameter]) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Replace ``**given`` in the signature of a command, of which cyclopts makes its command line."""
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        own = list(inspect.signature(command, eval_str=True).parameters.values())[:-1]
+        signature = inspect.Signature([*own, *options], return_annotation=int)
+        command.__signature__ = signature  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
+        return command
+
+    return decorate
+
+
+def _settings() -> Iterator[tuple[str, tuple[Any, str]]]:
+    hints = get_type_hints(Settings)
+    for field in dataclasses.fields(Settings):
+        hint = hints[field.name]
+        if get_origin(hint) is tuple:
+            hint = list[get_args(hint)[0]]  # type: ignore[misc]
+        elif get_origin(hint) in (Union, types.UnionType):  # with None, for which people type "none"
+            hint = get_args(hint)[0] | Literal["none"]
+        meta = field.metadata
+        default = " ".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
+        text = f"{meta['meaning']}; {meta['allowed'].text} ({meta['source']}) [default: {default}]"
+        yield field.name.replace("_", "-"), (hint, text)
+
+
+def _parameters(title: str, options: Mapping[str, tuple[Any, str]]) -> Iterator[inspect.Parameter]:
+    group = Group.create_ordered(title)
+    for name, (hint, text) in options.items():
+        details: dict[str, Any] = {"consume_multiple": True} if get_origin(hint) is list else {}
+        if name in _WITHOUT_NO or hint is not bool:
+            details["negative"] = ""
+        how = Parameter(name=f"--{name}", help=text, group=group, show_default=False, show_choices=True, **details)
+        annotation = Annotated[hint | None, how]  # type: ignore[valid-type]
+        yield inspect.Parameter(
+            name.replace("-", "_"), inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+        )
+
+
+def read_config(path: str, parse: Callable[[list[str]], Given]) -> Given:
+    """What a configuration file gives, with the same names, types and checks as on the command line.
+
+    Parameters
+    ----------
+    path
+        A TOML file.
+    parse
+        Reads options from the words of a command line.
+    """
+    try:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Usage(f"the configuration {path} cannot be read ({error.strerror}): check its name") from error
+    except ValueError as error:
+        raise Usage(f"the configuration {path} is not valid TOML ({error}): correct it") from error
+    content = {key.replace("_", "-"): value for key, value in content.items()}
+    known = {p.name.replace("_", "-") for p in run_options()} - {"config"} | {"objective"}
+    if unknown := sorted(content.keys() - known):
+        raise Usage(f"unknown in {path}: {', '.join(unknown)}; 'eglearn run --help' lists all names")
+    given: Given = {}
+    if isinstance(content.get("bounds"), list) and all(isinstance(pair, list) for pair in content["bounds"]):
+        given["bounds"] = _pairs(content.pop("bounds"), path)
+    if "objective" in content:
+        given["objective"] = str(content.pop("objective"))
+    words: list[str] = []
+    for key, value in content.items():
+        if isinstance(value, list):
+            words += [f"--{key}", *map(str, value)]
+        else:
+            words.append(f"--{key}={str(value).lower() if isinstance(value, bool) else value}")
+    try:
+        return parse(words) | given
+    except Usage as error:
+        raise Usage(f"in {path}: {error}") from error
+
+
+def read_bounds(path: str) -> list[tuple[float, float]]:
+    """The bounds in a text file: LOW and HIGH on each line, by blanks or commas; ``#`` begins a comment."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise Usage(f"the bounds file {path} cannot be read ({error}): check its name") from error
+    lines = (line.partition("#")[0].replace(",", " ").split() for line in text.splitlines())
+    return _pairs([words for words in lines if words], path)
+
+
+def _pairs(rows: list[list[Any]], path: str) -> list[tuple[float, float]]:
+    try:
+        return [(float(low), float(high)) for low, high in rows]
+    except (ValueError, TypeError) as error:
+        raise Usage(f"the bounds in {path} must be LOW and HIGH, two numbers, for each coordinate") from error
+
+
+def make_settings(given: Given, n: int, own: Settings) -> Settings:
+    """The settings from the preset and the single fields; without any, the algorithm's ``own``."""
+    changes = {f.name: _value(f, given[f.name]) for f in dataclasses.fields(Settings) if f.name in given}
+    try:
+        match given.get("preset", "default"):
+            case "paper-coco":
+                return Settings.paper_coco(n, **changes)
+            case "authors-code":
+                return Settings.authors_code(n, **changes)
+            case "paper-latent":
+                return Settings.paper_latent(n, **changes)
+        if changes.get("model", own.model) != own.model:
+            return Settings.for_model(**changes)
+        return dataclasses.replace(own, **changes)
+    except ValueError as error:
+        raise Usage(str(error)) from error
+
+
+def _value(field: dataclasses.Field[Any], value: Any) -> Any:
+    if value == "none" and field.metadata["allowed"].test(None):
+        return None
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,110 @@
+"""Running a job: the display around ``minimize``, the result, the exit code."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from ..result import Result, Status
+from ..run import minimize
+from .display import make_display
+from .errors import ALL_FAILED, INTERRUPTED, STORE, Usage
+from .job import Job
+
+_SHOWN_COORDINATES = 6
+
+
+def execute(job: Job, *, quiet: bool, as_json: bool) -> int:
+    """Minimise, print the result, and return the exit code."""
+    logging.basicConfig(format="eglearn: %(message)s", level=logging.WARNING)
+    with _json_only() if as_json else _as_it_is() as out:
+        job.check()
+        display = make_display(job, sys.stderr if as_json else sys.stdout, quiet=quiet)
+        try:
+            with display.shown():
+                result = minimize(job.objective, callback=display, about=job.changeable, **job.arguments)
+        except (ValueError, TypeError) as error:
+            if display.progress.result is None:  # before the first batch: the arguments were wrong
+                raise Usage(str(error)) from error
+            raise
+        text = json.dumps(to_json(result, job)) if as_json else to_text(result, job)
+        out.write(text + "\n")
+        out.flush()
+    return _code(result)
+
+
+@contextmanager
+def _as_it_is() -> Iterator[TextIO]:
+    yield sys.stdout
+
+
+@contextmanager
+def _json_only() -> Iterator[TextIO]:
+    """Keep standard output for us: what the objective and its processes print goes to standard error."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with os.fdopen(os.dup(kept), "w", encoding="utf-8") as out:
+            yield out
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _code(result: Result) -> int:
+    if result.nfev > 0 and math.isnan(result.fun) and result.status in (Status.BUDGET, Status.CONVERGED, Status.TIME):
+        return ALL_FAILED
+    codes = {Status.ALL_FAILED: ALL_FAILED, Status.STORE: STORE, Status.INTERRUPTED: INTERRUPTED}
+    return codes.get(result.status, 0)
+
+
+def to_json(result: Result, job: Job) -> dict[str, Any]:
+    """The result as JSON data; the status by its name."""
+    data = {name: plain(result[name]) for name in result}
+    return data | {"status": result.status.name, "store": plain(job.arguments["store"])}
+
+
+def plain(value: Any) -> Any:
+    """A value as strict JSON data: arrays become lists, and NaN and infinities null."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def to_text(result: Result, job: Job) -> str:
+    """The result for people, and what can be done next."""
+    store = job.arguments["store"]
+    lines = [
+        result.message,
+        f"best value   {'none' if math.isnan(result.fun) else repr(result.fun)}",
+        f"at x         {point(result.x)}",
+        f"evaluations  {result.nfev} of {job.arguments['budget']}, {result.n_failed} failed",
+    ]
+    if store is not None:
+        lines.append(f"store        {store}")
+    if result.status in (Status.INTERRUPTED, Status.TIME, Status.STORE):
+        lines.append(f"To go on: {_resume(job)}" if store is not None else "It cannot be resumed: there is no store.")
+    return "\n".join(lines)
+
+
+def _resume(job: Job) -> str:
+    return shlex.join(["eglearn", "resume", str(job.arguments["store"])])
+
+
+def point(x: Any) -> str:
+    """The first coordinates of a point."""
+    shown = ", ".join(f"{value:.6g}" for value in x[:_SHOWN_COORDINATES])
+    return f"[{shown}{f', ... ({len(x)} in all)' if len(x) > _SHOWN_COORDINATES else ''}]"

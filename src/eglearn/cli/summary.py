@@ -1,0 +1,109 @@
+"""``eglearn show``: how a run stands, read from its file."""
+
+from __future__ import annotations
+
+import bisect
+import math
+import os
+import re
+import socket
+from datetime import datetime
+from typing import Any
+
+from ..result import Status
+from ..store import History
+from ..store.layout import neighbour
+from .display import duration, number
+from .running import plain, point
+
+_SPEED_SECONDS = 60.0  # the speed is that of the last minute of work
+
+
+def summarise(path: str) -> dict[str, Any]:
+    """What the file tells about the run, as JSON data; the run may be going on."""
+    history = History(path)
+    result, progress = history.result(), history.progress()
+    last = progress[-1] if progress else {}
+    times: list[float] = []
+    count = failures = 0
+    first_error, best, x = None, math.inf, None
+    for evaluation in history.evaluations():
+        y, error, *_ = evaluation.outcome
+        count += 1
+        if error is not None:
+            failures += 1
+            first_error = first_error or error
+        elif y < best:
+            best, x = y, evaluation.x
+        if math.isfinite(evaluation.at):
+            times.append(evaluation.at)
+    if x is None and result is not None and result.get("fun") == best:  # not kept, but known at the end
+        x = result["x"]
+    begun = bisect.bisect_left(times, times[-1] - _SPEED_SECONDS) if times else 0
+    span = times[-1] - times[begun] if times else 0.0
+    data = {
+        "store": path,
+        "status": _status(history, result, count),
+        "algorithm": history.identity.get("algorithm"),
+        "model": history.identity.get("settings", {}).get("model"),
+        "best": best,
+        "x": x,
+        "evaluations": count,
+        "budget": history.identity.get("budget"),
+        "failures": failures,
+        "first_error": first_error,
+        "region": last.get("region"),
+        "epsilon": last.get("epsilon"),
+        "evaluations_a_second": (len(times) - begun - 1) / span if span > 0 else None,
+        "seconds_evaluating": math.fsum(row.get("seconds_evaluating", 0.0) for row in progress),
+        "seconds_learning": math.fsum(row.get("seconds_learning", 0.0) for row in progress),
+        "last_written": times[-1] if times else os.stat(path).st_mtime,
+    }
+    return {name: plain(value) for name, value in data.items()}
+
+
+def _status(history: History, result: dict[str, Any] | None, count: int) -> str:
+    """Whether it is going on, else how it ended."""
+    holder = history.holder()
+    if neighbour(history.path, "-wal").exists() and holder is not None and _lives(holder):
+        return f"running ({holder})"
+    if result is not None and result["nfev"] == count:
+        return Status(result["status"]).name
+    return "stopped without a result: resume it"
+
+
+def _lives(holder: str) -> bool:
+    """Whether the process exists; on another machine, where we cannot look, it is taken to."""
+    found = re.fullmatch(r"process (\d+) on (.*)", holder)
+    if found is None or found[2] != socket.gethostname():
+        return True
+    try:
+        os.kill(int(found[1]), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it exists, and is somebody else's
+        return True
+    return True
+
+
+def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+    """The summary as a table for people."""
+    learning, evaluating = data["seconds_learning"], data["seconds_evaluating"]
+    failures = str(data["failures"])
+    if data["first_error"]:
+        failures += f", the first: {data['first_error']}"
+    written = datetime.fromtimestamp(data["last_written"]).astimezone()
+    found = data["best"] is not None
+    return [
+        ("status", data["status"]),
+        ("best value", repr(data["best"]) if found else "none yet"),
+        ("at x", "-" if not found else point(data["x"]) if data["x"] is not None else "not kept"),
+        ("evaluations", f"{data['evaluations']} of {data['budget']}"),
+        ("failures", failures),
+        ("region", number(data["region"])),
+        ("eps", number(data["epsilon"])),
+        ("speed", f"{number(data['evaluations_a_second'])} evaluations a second"),
+        ("time", f"{duration(evaluating)} evaluating, {duration(learning)} learning"),
+        ("algorithm", f"{data['algorithm']}, {data['model']} model"),
+        ("last written", written.isoformat(" ", "seconds")),
+    ]

@@ -1,0 +1,259 @@
+"""What the command line understands, and what it says when it does not."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import pytest
+
+import eglearn
+from eglearn.store import History
+
+PROBLEM = ("--dim", "2", "--bounds", "-5", "5", "--budget", "40")
+RUN = ("run", "objectives:bowl", "--no-store")
+
+
+def one_sentence(err):
+    assert err.startswith("eglearn: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    return err
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("bogus",), 'unknown command "bogus"'),
+        (("show",), "STORE requires an argument"),
+        ((*RUN, *PROBLEM, "--modell", "affine"), "--modell"),
+        ((*RUN, *PROBLEM, "--model", "cubic"), "'constant', 'affine', 'fc', 'spline'"),
+        ((*RUN, *PROBLEM, "--replay", "0"), "allowed is a whole number, 1 or more"),
+        ((*RUN, *PROBLEM, "--m", "few"), "--m"),
+        ((*RUN, *PROBLEM, "--hidden", "8", "x"), 'unable to convert "x" into int'),
+        ((*RUN, *PROBLEM, "--preset", "best"), "paper-coco"),
+        ((*RUN, *PROBLEM, "--algorithm", "sgd"), "convergent"),
+        ((*RUN, *PROBLEM, "--workers", "0"), "workers=0 must be 1 or more"),
+        ((*RUN, *PROBLEM, "--timeout", "-1"), "must be a positive number of seconds"),
+        ((*RUN, *PROBLEM, "--on-error", "ignore"), "'skip', 'raise' or a finite penalty"),
+        ((*RUN, *PROBLEM, "--keep-x", "some"), "improvements"),
+        ((*RUN, *PROBLEM, "--max-seconds", "0"), "max_seconds = 0.0: it must be above 0"),
+        ((*RUN, *PROBLEM, "--seed", "-1"), "seed = -1"),
+        ((*RUN, *PROBLEM, "--x0", "1", "2", "3"), "x0 has 3 numbers for 2 coordinates"),
+        ((*RUN, *PROBLEM, "--config", "none.toml"), "none.toml cannot be read"),
+        ((*RUN, *PROBLEM, "--command", "./simulate"), "leave out one of them"),
+        ((*RUN, "--dim", "2", "--bounds", "-5", "--budget", "40"), "--bounds"),
+        ((*RUN, "--dim", "2", "--bounds", "5", "-5", "--budget", "40"), "5"),
+        ((*RUN, "--dim", "0", "--bounds", "-5", "5", "--budget", "40"), "the dimension is 0"),
+        ((*RUN, "--bounds", "-5", "5", "--budget", "40"), "as in --dim 40"),
+        ((*RUN, "--dim", "2", "--budget", "40"), "as in --bounds -5 5"),
+        ((*RUN, "--dim", "2", "--bounds", "-5", "5"), "as in --budget 10000"),
+        ((*RUN, "--dim", "2", "--bounds", "-5", "inf", "--budget", "40"), "needs x0 and scale"),
+        (("run", *PROBLEM), "the objective is missing"),
+        (("run", "objectives", "--no-store", *PROBLEM), "does not have the form 'module:function'"),
+        (("run", "objectives:wrong", "--no-store", *PROBLEM), "does not exist"),
+        (("run", "objectives:number", "--no-store", *PROBLEM), "name a function"),
+        (("run", "nowhere:f", "--no-store", *PROBLEM), "cannot be imported"),
+        (("run", "--command", "./nowhere", "--no-store", *PROBLEM), "not found"),
+        (("run", "--command", "'", "--no-store", *PROBLEM), "cannot be split"),
+        (("export", "run.egl", "--to", "run.xlsx"), "neither .csv nor .parquet"),
+        (("report", "run.egl", "--out", "run.egl"), "does not end in .html"),
+    ],
+)
+def test_wrong_usage_is_one_sentence(inside, words, text):
+    code, out, err = inside(*words)
+    assert (code, out) == (2, "")
+    assert text in one_sentence(err)
+
+
+def test_export_does_not_overwrite(inside):
+    assert inside("run", "objectives:bowl", *PROBLEM)[0] == 0
+    assert inside("export", "run.egl", "--to", "a.csv")[0] == 0
+    code, _, err = inside("export", "run.egl", "--to", "a.csv")
+    assert code == 2
+    assert "--force" in one_sentence(err)
+    assert inside("export", "run.egl", "--to", "a.csv", "--force")[0] == 0
+
+
+def test_parquet_without_pyarrow(inside, monkeypatch):
+    assert inside("run", "objectives:bowl", *PROBLEM)[0] == 0
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    code, _, err = inside("export", "run.egl", "--to", "a.parquet")
+    assert code == 1
+    assert "pip install pyarrow" in one_sentence(err)
+
+
+@pytest.mark.parametrize("command", [("show",), ("resume",), ("export", "--to", "a.csv")])
+def test_wrong_stores(inside, folder, command):
+    for name, text in (("none.egl", "there is no file none.egl"), ("objectives.py", "not the file of a run")):
+        code, _, err = inside(command[0], name, *command[1:])
+        assert code == 4
+        assert text in one_sentence(err)
+    assert not (folder.path / "a.csv").exists()
+
+
+def test_all_failed(inside):
+    code, out, _ = inside("run", "objectives:broken", "--no-store", *PROBLEM)
+    assert code == 3
+    assert "All evaluations of two batches in a row failed" in out
+    assert "RuntimeError: no mesh" in out
+    code, out, _ = inside(
+        "run", "objectives:broken", "--no-store", "--json", "--dim", "2", "--bounds", "0", "1", "--budget", "3"
+    )
+    assert code == 3  # the budget ends before the second batch
+
+
+def test_on_error(inside):
+    code, _, err = inside("run", "objectives:broken", "--no-store", *PROBLEM, "--on-error", "raise")
+    assert code == 1
+    assert "RuntimeError: no mesh, at x = [0. 0.]" in one_sentence(err)
+
+
+@pytest.mark.parametrize("text", ["1 / 0", "raise ValueError('no licence')", "def", "import sys; sys.exit(3)"])
+def test_a_module_that_cannot_be_loaded(inside, folder, text):
+    (folder.path / "unfinished.py").write_text(text + "\n")
+    sys.modules.pop("unfinished", None)
+    code, _, err = inside("run", "unfinished:f", "--no-store", *PROBLEM)
+    assert code == 1
+    assert "the module of the objective 'unfinished:f'" in one_sentence(err)
+
+
+def test_debug_shows_where(inside):
+    code, _, err = inside("run", "objectives:wrong", "--no-store", *PROBLEM, "--debug")
+    assert code == 2
+    assert "Traceback" in err
+    assert err.splitlines()[-1].startswith("eglearn: the objective")
+
+
+def test_config_and_precedence(inside, folder):
+    (folder.path / "run.toml").write_text(
+        'objective = "objectives:bowl"\nbounds = [[-5, 5], [0, 4], [-1.5, 2]]\nbudget = 60\nstore = "a.egl"\n'
+        'keep-x = "none"\non_error = 7\nworkers = 1\nm = 12\nn_max = "none"\nepsilon = 1\ncap = false\n'
+        "hidden = [8, 4]\nx0 = [0.5, 1, 1]\nquiet = true\n"
+    )
+    code, out, err = inside("run", "--config", "run.toml", "--budget", "50", "--epsilon", "0.25", "--no-jump")
+    assert (code, err) == (0, "")
+    assert out.startswith("The budget of 50")  # quiet
+    identity = History("a.egl").identity
+    assert identity["box"]["low"] == [-5, 0, -1.5]
+    assert identity["box"]["x0"] == [0.5, 1, 1]
+    assert (identity["budget"], identity["on_error"]) == (50, 7)
+    expected = {"m": 12, "n_max": None, "epsilon": 0.25, "cap": False, "hidden": [8, 4], "jump": False}
+    assert {name: identity["settings"][name] for name in expected} == expected
+    assert all(e.x is None for e in History("a.egl").evaluations())
+
+    assert inside("run", "--config", "run.toml", "--bounds", "-2", "2", "--dim", "3", "--store", "b.egl")[0] == 0
+    assert History("b.egl").identity["box"]["high"] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("budgett = 3\nepsilom = 2", "unknown in run.toml: budgett, epsilom"),
+        ('budget = "many"', "in run.toml: "),
+        ("workers = true", "in run.toml: "),
+        ("bounds = [[1, 2], [3]]", "LOW and HIGH"),
+        ("budget = ", "not valid TOML"),
+        ("replay = 0", "Settings.replay = 0"),
+        ('config = "other.toml"', "unknown in run.toml: config"),
+    ],
+)
+def test_wrong_config(inside, folder, content, text):
+    (folder.path / "run.toml").write_text(content)
+    code, _, err = inside(*RUN, *PROBLEM, "--config", "run.toml")
+    assert code == 2
+    assert text in one_sentence(err)
+
+
+def test_bounds_file(inside, folder):
+    (folder.path / "bounds.txt").write_text("# low high\n-5 5\n0, 1e3\n\n-inf inf  # open\n")
+    words = ("run", "objectives:bowl", "--bounds-file", "bounds.txt", "--x0", "1", "--scale", "2", "--budget", "30")
+    assert inside(*words)[0] == 0
+    assert History("run.egl").identity["box"]["high"] == [5, 1000, float("inf")]
+    (folder.path / "bounds.txt").write_text("1 2 3\n")
+    code, _, err = inside(*words)
+    assert code == 2
+    assert "LOW and HIGH" in one_sentence(err)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--model", "constant"), eglearn.Settings.for_model("constant")),
+        (("--preset", "authors-code", "--model", "affine", "--jump"), eglearn.Settings.authors_code(2, model="affine")),
+        (
+            ("--preset", "paper-latent", "--model", "constant", "--m", "8"),
+            eglearn.Settings.paper_latent(2, model="constant", m=8),
+        ),
+        (("--algorithm", "convergent"), eglearn.ConvergentEGL.defaults),
+        (("--algorithm", "convergent", "--m", "9"), dataclasses.replace(eglearn.ConvergentEGL.defaults, m=9)),
+        (("--anchor", "none", "--output-map", "none"), eglearn.Settings(output_map="none")),
+    ],
+)
+def test_presets(inside, words, expected):
+    assert inside("run", "objectives:bowl", *PROBLEM, *words)[0] == 0
+    assert eglearn.Settings.from_state(History("run.egl").identity["settings"]) == expected
+
+
+def test_json_is_alone_on_standard_output(folder):
+    done = folder.call("run", "objectives:chatty", "--no-store", *PROBLEM, "--json")
+    assert json.loads(done.stdout)["nfev"] == 40
+    assert done.stdout.count("\n") == 1
+    assert "from Python" in done.stderr
+    assert "from a child" in done.stderr
+    assert "16 of 40 evaluations" in done.stderr
+    failed = folder.json("run", "objectives:broken", "--no-store", *PROBLEM, "--quiet", code=3)
+    assert failed["fun"] is None  # strict JSON has no NaN
+    assert failed["success"] is False
+
+
+def test_target_and_time(inside):
+    code, out, _ = inside(*RUN, *PROBLEM[:-1], "5000", "--target", "1e-3", "--quiet")
+    assert code == 0
+    assert "The target was reached" in out
+    code, out, _ = inside("run", "objectives:bowl", *PROBLEM[:-1], "5000", "--max-seconds", "1e-9", "--quiet")
+    assert code == 0
+    assert "To go on: eglearn resume run.egl" in out
+
+
+def test_help_mentions_every_setting(inside, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    code, out, _ = inside("run", "--help")
+    assert code == 0
+    for field in dataclasses.fields(eglearn.Settings):
+        assert f"--{field.name.replace('_', '-')} " in out
+        assert " ".join(field.metadata["meaning"].split()[:3]) in out
+    _, out, _ = inside("--help")
+    for word in ("run", "resume", "show", "export", "report", "130 interrupted", "--debug"):
+        assert word in out
+
+
+@pytest.mark.parametrize("word", ["--help", "--version"])
+def test_help_is_light(word):
+    code = (
+        f"import sys; from eglearn.cli import main; assert main([{word!r}]) == 0\n"
+        "print([m for m in ('torch', 'scipy.optimize', 'pyarrow', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+    if word == "--version":
+        assert done.stdout.splitlines()[0] == eglearn.__version__
+
+
+@pytest.mark.parametrize("package", ["cyclopts", "rich"])
+def test_without_the_extra(package):
+    code = (
+        f"import sys; sys.modules[{package!r}] = None; from eglearn.cli import main; sys.exit(main(['show', 'a.egl']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "pip install 'eglearn[cli]'" in one_sentence(done.stderr)
+
+
+def test_report(inside, folder):
+    pytest.importorskip("eglearn.report")
+    assert inside("run", "objectives:bowl", *PROBLEM)[0] == 0
+    code, out, _ = inside("report", "run.egl", "--out", "page.html")
+    assert code == 0
+    assert "page.html written" in out
+    assert "<html" in (folder.path / "page.html").read_text()
