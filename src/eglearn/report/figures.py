@@ -1,0 +1,176 @@
+"""The charts of a report: what is plotted, on which scale, and the words around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
+
+from .._typing import Array
+from ..scaling import OutputMap
+from .charts import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, Axis, Curve, chart
+from .markup import Html, duration, number, tag
+from .record import Record
+
+_EVALUATIONS = "evaluations"
+_DOTS = 600  # so many values are drawn one by one, more as a band
+_STRETCHES = 300  # of the band
+_RECENT = 2000  # values in a histogram
+_BINS, _BARS = 40, 100
+_LISTED = 12  # error messages
+
+
+def figures(run: Record) -> list[Html]:
+    """All charts in their order."""
+    return [_convergence(run), _region(run), _model(run), *_histograms(run), _failures(run), _timing(run)]
+
+
+def meter(parts: Iterable[tuple[float, str]], name: str = "meter") -> Html:
+    """A bar with shares of it in colours."""
+    return tag("div", *(tag("i", style=f"width:{100 * p:.3f}%;--c:{c}") for p, c in parts), class_=name)
+
+
+def _counted(run: Record) -> Axis:
+    """Evaluations: those of the budget while the run goes on, then those used."""
+    used, budget = len(run.y), run.identity.get("budget")
+    high = max(used, budget) if run.result is None and isinstance(budget, int) else used
+    return Axis(np.array([0.0, max(high, 1)]), whole=True)
+
+
+def _convergence(run: Record) -> Html:
+    y, count = run.y, len(run.y)
+    order = np.arange(1.0, count + 1)
+    best, candidate = np.fmin.accumulate(y) if count else y, run.series("candidate")
+    lines = np.concatenate([best, candidate])
+    lines, values = lines[np.isfinite(lines)], y[np.isfinite(y)]
+    log, floor, note = _scale(lines, values)
+
+    def drawn(values: Array) -> Array:  # quarters: a difference must not overflow
+        return np.minimum(values / 4 - floor / 4, np.finfo(float).max / 4) * 4 if floor else values
+
+    if count > _DOTS:
+        edges = np.linspace(0, count, _STRETCHES + 1).astype(int)
+        spans = [(a, b) for a, b in pairwise(edges) if np.isfinite(y[a:b]).any()]
+        low, high = (np.array([reduce(y[a:b]) for a, b in spans]) for reduce in (np.nanmin, np.nanmax))
+        middle = np.array([(a + b + 1) / 2 for a, b in spans])
+        everything = Curve("all values", middle, drawn(low), SKY, "band", None, drawn(high), "(lowest to highest)")
+    else:
+        everything = Curve("all values", order, drawn(y), SKY, "dots")
+    curves = [
+        everything,
+        Curve("candidate", run.nfev, drawn(candidate), ORANGE, "dashed", candidate),
+        Curve("best so far", order, drawn(best), BLUE, "step", best),
+    ]
+    reach = values
+    if len(values) and not log:  # a few high values must not flatten everything else
+        reach = np.minimum(values, max(float(lines.max()), float(np.quantile(values, 0.9, method="lower"))))
+    gaps = drawn(lines)
+    least = float(np.min(gaps[gaps > 0], initial=np.inf)) if floor else 0.0
+    axis = Axis(drawn(np.concatenate([lines, reach])), log=log, least=least)
+    label = f"{'value minus best' if floor else 'value'}{', log scale' if log else ''}"
+    return chart("convergence", "Convergence", note, curves, x_label=_EVALUATIONS, y_label=label,
+                 x_axis=_counted(run), y_axis=axis, wide=True)  # fmt: skip
+
+
+def _scale(lines: Array, values: Array) -> tuple[bool, float, str]:
+    """Whether a log scale is called for, what is subtracted for it, and both in words."""
+    start = "Lowest value so far and value at the candidate after each batch"
+    if not len(lines) or not len(values):
+        return False, 0.0, f"{start}."
+    low, high = float(min(lines.min(), values.min())), float(lines.max())
+    if low > 0 and high / 30 > low:
+        return True, 0.0, f"{start}, on a log scale."
+    gaps = lines / 4 - low / 4
+    if gaps.max() > 0 and gaps.max() / 100 > np.quantile(gaps[gaps > 0], 0.1):
+        if low == 0:
+            return True, 0.0, f"{start}, on a log scale; zeros are drawn on its lower edge."
+        return True, low, f"{start}, minus the best value found ({number(low, 8)}), on a log scale whose edge is 0."
+    return False, 0.0, f"{start}, on a linear scale; what is far above them is drawn on the upper edge."
+
+
+def _region(run: Record) -> Html:
+    curves = [
+        Curve("region", run.nfev, run.series("region"), BLUE, about="(half side, that of the box is 1)"),
+        Curve("epsilon", run.nfev, run.series("epsilon"), ORANGE, "dashed", about="(radius of exploration)"),
+        Curve("alpha", run.nfev, run.series("alpha"), GREEN, about="(step size)"),
+    ]
+    note = "How far the search looks around its candidate; it shrinks as the search settles. No unit, log scale."
+    return _over_batches("region", "Region and exploration", note, "size, log scale", curves, run)
+
+
+def _model(run: Record) -> Html:
+    curves = [
+        Curve("gradient norm", run.nfev, run.series("gradient_norm"), BLUE),
+        Curve("model loss", run.nfev, run.series("loss"), ORANGE, "dashed"),
+    ]
+    note = "The learned gradient, and the error of its model on the pairs, in mapped values. No unit, log scale."
+    return _over_batches("model", "Gradient norm and model loss", note, "norm and loss, log scale", curves, run)
+
+
+def _over_batches(name: str, title: str, note: str, label: str, curves: list[Curve], run: Record) -> Html:
+    axis = Axis(np.concatenate([c.y for c in curves]), log=True)
+    return chart(name, title, note, curves, x_label=_EVALUATIONS, y_label=label, x_axis=_counted(run), y_axis=axis)
+
+
+def _histograms(run: Record) -> list[Html]:
+    settings = run.identity.get("settings", {})
+    raw = run.y[np.isfinite(run.y)][-_RECENT:]
+    output = OutputMap(settings.get("output_map", "log"), settings.get("output_quantile", 0.1), 1.0)
+    if len(raw):
+        output.update(raw)
+    last = f"the last {len(raw):,} values"
+    note = f"As they came from the objective: {last}."
+    mapped = f"What the model learns from: {last} through the output map {output.kind!r}, taken together."
+    return [
+        _histogram("raw", "Raw values", note, "value", raw, BLUE),
+        _histogram("mapped", "Mapped values", mapped, "mapped value, no unit", output(raw), GREEN),
+    ]
+
+
+def _histogram(name: str, title: str, note: str, label: str, values: Array, colour: str) -> Html:
+    axis, bins = Axis(values), min(_BINS, 8 + len(values) // 8)
+    counts, _ = np.histogram(axis(values), bins=bins, range=(0, 1))
+    curve = Curve(_EVALUATIONS, axis.value((np.arange(bins) + 0.5) / bins), counts.astype(float), colour, "bars")
+    return chart(name, title, note, [curve] if len(values) else [], x_label=label, y_label=_EVALUATIONS,
+                 x_axis=axis, y_axis=Axis(curve.y, zero=True, whole=True))  # fmt: skip
+
+
+def _failures(run: Record) -> Html:
+    total, curves, rows = int(run.failed.sum()), [], []
+    if total:
+        x = np.concatenate([[0.0], np.flatnonzero(run.failed) + 1.0, [len(run.y)]])
+        y = np.append(np.arange(total + 1.0), total)
+        curves = [Curve("failed evaluations", x, y, VERMILLION, "area")]
+        listed = run.errors.most_common(_LISTED)
+        rows = [(k, e if len(e) <= 300 else e[:297] + "...") for e, k in listed]
+        if more := len(run.errors) - len(listed):
+            rows.append((total - sum(k for k, _ in rows), f"{more:,} other messages"))
+    body = tag("tbody", *(tag("tr", tag("td", f"{k:,}", class_="n"), tag("td", e)) for k, e in rows))
+    head = tag("thead", tag("tr", tag("th", "count", class_="n"), tag("th", "error")))
+    note = "Failed evaluations up to each moment, all kinds together." if total else "No evaluation failed."
+    return chart("failures", "Failures", note, curves, x_label=_EVALUATIONS, y_label="failed, total",
+                 x_axis=_counted(run), y_axis=Axis(np.array([0.0, total]), zero=True, whole=True),
+                 below=tag("table", head, body) if rows else None)  # fmt: skip
+
+
+def _timing(run: Record) -> Html:
+    times, count = run.times, len(run.progress)
+    kinds = [("evaluation", times.evaluation, BLUE), ("learning", times.learning, ORANGE), ("rest", times.rest, PURPLE)]
+    group = max(1, -(-count // _BARS))
+    edges = np.append(np.arange(0, count, group), count)
+    unit, factor = ("ms", 1000) if times.total < count else ("s", 1)
+    curves, split = [], None
+    if times.total > 0:
+        for name, seconds, colour in kinds:
+            means = factor * np.array([seconds[a:b].mean() for a, b in pairwise(edges)])
+            about = f"{duration(seconds.sum())} ({100 * seconds.sum() / times.total:.0f} %)"
+            curves.append(Curve(name, (edges[1:] + edges[:-1] + 1) / 2, means, colour, "bars", about=about))
+        split = meter(((seconds.sum() / times.total, colour) for _, seconds, colour in kinds), "split")
+    grouped = f" Each bar is the mean of {group:,} batches." if group > 1 else ""
+    paused = f" Pauses of {duration(times.paused)} in total are left out." if times.paused else ""
+    note = f"Time a batch takes. The rest is choosing points, writing the file and waiting.{grouped}{paused}"
+    height = np.sum([c.y for c in curves], axis=0) if curves else np.zeros(1)
+    axis = Axis(np.array([0.5, count + 0.5]), whole=True)
+    return chart("timing", "Time", note, curves, x_label="batch", y_label=f"{unit} a batch", unit=f" {unit}",
+                 x_axis=axis, y_axis=Axis(height, zero=True), below=split)  # fmt: skip

@@ -1,0 +1,179 @@
+"""From a run's file to its page."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import math
+import os
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..result import Status
+from ..settings import Settings
+from ..store import History
+from .charts import BLUE, VERMILLION
+from .figures import figures, meter
+from .markup import Html, duration, join, number, tag
+from .record import Record
+
+_COORDINATES = 2000  # of the best point
+_STATUS: dict[Any, str] = {
+    Status.BUDGET: "budget used",
+    Status.TARGET: "target reached",
+    Status.CALLBACK: "stopped by callback",
+    Status.TIME: "time over",
+    Status.STORE: "store failed",
+}
+_STATUS = {status: status.name.lower().replace("_", " ") for status in Status} | _STATUS
+
+
+def write_report(store_path: str | os.PathLike[str], out_path: str | os.PathLike[str]) -> None:
+    """Write what happened in a run as one HTML page.
+
+    The page needs nothing but a browser: no network, no other file. The run may still be going on.
+
+    Parameters
+    ----------
+    store_path
+        The file of the run.
+    out_path
+        The page; an existing file is replaced.
+
+    Raises
+    ------
+    StoreError
+        If the run's file cannot be read.
+    OSError
+        If the page cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from eglearn import minimize
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run, page = pathlib.Path(folder, "run.egl"), pathlib.Path(folder, "run.html")
+    ...     result = minimize(lambda x: sum(x**2), [(-1, 1)] * 3, budget=60, store=run)
+    ...     write_report(run, page)
+    ...     "60 of 60" in page.read_text(encoding="utf-8")
+    True
+    """
+    text = _page(Record(History(store_path)))
+    Path(out_path).write_text(text, encoding="utf-8", errors="xmlcharrefreplace")
+
+
+def _page(run: Record) -> Html:
+    style, script = (Html((files(__package__) / f"page.{kind}").read_text(encoding="utf-8")) for kind in ("css", "js"))
+    # Only this script may run and nothing may be fetched, whatever an error message holds.
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("link", rel="icon", href="data:,"),
+        tag("title", f"{run.history.path.name}: best {number(run.best)}"),
+        tag("style", style),
+    )
+    footer = tag("footer", f"Written {_date(time.time())}.")
+    main = tag("main", _header(run), *figures(run), _problem(run), _settings(run), footer)
+    body = tag("body", main, tag("script", script))
+    return join(Html("<!doctype html>\n"), tag("html", head, body, lang="en"))
+
+
+def _header(run: Record) -> Html:
+    identity, used, failed = run.identity, len(run.y), int(run.failed.sum())
+    budget = identity.get("budget")
+    share = min(1.0, used / budget) if budget else 0.0
+    if run.result is None:
+        name, kind, message = "not finished", "", "The file holds no final result: the run goes on or was stopped."
+    else:
+        status = run.result.get("status")
+        name = _STATUS.get(status, str(status))
+        kind, message = ("good" if run.result.get("success") else "bad"), str(run.result.get("message", ""))
+    found = "no evaluation succeeded" if run.best_index is None else f"at evaluation {run.best_index + 1:,}"
+    seconds, count = run.times.total, len(run.progress)
+    rate = used / seconds if seconds > 0 else 0.0
+    speed = f"{rate:,.0f}" if rate >= 100 else number(rate, 3)
+    speed = f"{speed} evaluations a second" if rate >= 0.1 else f"{duration(1 / rate)} an evaluation" if rate else ""
+    tiles = [
+        _tile("Best value", number(run.best, 8), found, "first"),
+        _tile("Evaluations", f"{used:,} of {budget:,}" if isinstance(budget, int) else f"{used:,}",
+              f"in {count:,} batch{'' if count == 1 else 'es'}", "", meter([(share, BLUE)])),
+        _tile("Failures", f"{failed:,}", f"{100 * failed / used:.3g} % of evaluations" if used else "none", "",
+              meter([(failed / max(used, 1), VERMILLION)])),
+        _tile("Status", name, f"last value {_date(np.fmax.reduce(run.at))}" if used else "", kind),
+        _tile("Time", duration(seconds), speed),
+    ]  # fmt: skip
+    facts = [identity.get("algorithm")]
+    facts.append(f"{run.dimension:,} dimensions" if run.dimension else None)
+    facts.append(f"seed {identity['seed']}" if "seed" in identity else None)
+    facts.append(f"begun {_date(np.fmin.reduce(run.at))}" if used else None)
+    return tag("header", tag("h1", run.history.path.name), tag("p", " · ".join(str(f) for f in facts if f)),
+               tag("dl", *tiles, class_="tiles"), tag("p", message, class_="message"))  # fmt: skip
+
+
+def _date(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC") if math.isfinite(at) else "–"
+
+
+def _tile(label: str, big: str, small: str, kind: str = "", meter: Html | str = "") -> Html:
+    content = tag("dd", big, class_="big"), tag("dd", meter, tag("span", small, class_="small"))
+    return tag("div", tag("dt", label), *content, class_=f"tile {kind}".strip())
+
+
+def _problem(run: Record) -> Html:
+    box, x = run.identity.get("box", {}), run.best_x()
+    low, high = (np.array(box.get(side, []), dtype=np.float64) for side in ("low", "high"))
+    pairs, counts = np.unique(np.stack([low, high], axis=1), axis=0, return_counts=True)
+    rows = []
+    for (a, b), k in sorted(zip(pairs.tolist(), counts.tolist(), strict=True), key=lambda item: -item[1])[:6]:
+        rows.append((f"{k:,} coordinate{'s' if k > 1 else ''}", f"fixed at {a:g}" if a == b else f"{a:g} to {b:g}"))
+    if len(pairs) > 6:
+        text = f"{len(pairs) - 6:,} other pairs of bounds, from {low.min():g} to {high.max():g}"
+        rows.append((f"{int(np.sort(counts)[:-6].sum()):,} coordinates", text))
+    rows.append(("best value", repr(run.best) if run.best_index is not None else "none"))
+    rows += [(k, v) for k in ("algorithm", "budget", "seed", "on_error") if (v := run.identity.get(k)) is not None]
+    if x is None:
+        best = tag("p", "The best point is not in the file." if run.best_index is not None else "", class_="note")
+    else:
+        shown = ", ".join(map(repr, x[:_COORDINATES].tolist())) + (", ..." if len(x) > _COORDINATES else "")
+        at_bound = int(np.sum((x <= low) | (x >= high))) if len(low) == len(x) else 0
+        edge = f", {at_bound:,} at a bound" if at_bound else ""
+        best = tag("details", tag("summary", f"The best point ({len(x):,} coordinates{edge})"),
+                   tag("pre", tag("code", f"[{shown}]"), id="best-x"))  # fmt: skip
+    return join(
+        tag("section", tag("h2", "Problem"), _facts(rows), best, id="problem", class_="card"),
+        tag("section", tag("h2", "Versions"), _facts(run.environment.items()), id="versions", class_="card"),
+    )
+
+
+def _facts(rows: Iterable[tuple[str, Any]]) -> Html:
+    return tag("table", tag("tbody", *(tag("tr", tag("th", k), tag("td", v)) for k, v in rows)), class_="facts")
+
+
+def _settings(run: Record) -> Html:
+    values, defaults = run.identity.get("settings", {}), Settings().state()
+    meanings = {f.name: f.metadata["meaning"] for f in dataclasses.fields(Settings)}
+    changed = [k for k in values if k not in defaults or values[k] != defaults[k]]
+    rows = []
+    for key in [*changed, *(k for k in values if k not in changed)]:
+        cells = (tag("code", repr(values[key])), tag("code", repr(defaults[key])) if key in defaults else "–")
+        row = (
+            tag("th", tag("code", key)),
+            *(tag("td", c) for c in cells),
+            tag("td", meanings.get(key, "not known here")),
+        )
+        rows.append(tag("tr", *row, class_="changed" if key in changed else None))
+    head = tag("thead", tag("tr", *(tag("th", t) for t in ("setting", "value", "default", "meaning"))))
+    note = f"{len(changed)} of {len(values)} differ from the default" + (", they come first." if changed else ".")
+    return tag("section", tag("h2", "Settings"), tag("p", note, class_="note"),
+               tag("table", head, tag("tbody", *rows)), id="settings", class_="card wide")  # fmt: skip
