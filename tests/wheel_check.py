@@ -35,6 +35,15 @@ else:
     raise AssertionError("a network without torch is no ImportError; is torch a declared dependency?")
 """
 
+REPORT = """
+import os
+import eglearn
+from eglearn.report import write_report
+eglearn.minimize(lambda x: x @ x, [(-1, 1)] * 3, budget=50, store="run.egl")
+write_report("run.egl", "report.html")
+assert os.path.getsize("report.html") > 10_000, "the page lacks its style or its script"
+"""
+
 
 def run(step: str, *command: str | Path, folder: Path, show: bool = False) -> None:
     """Run a command in an empty folder; end the check if it fails."""
@@ -74,6 +83,7 @@ def main() -> None:
         run("install it with its declared dependencies", *pip, wheel, folder=folder)
         run("import eglearn loads neither torch nor scipy.optimize", python, "-c", LAZY, folder=folder)
         run("a network without torch says what to install", python, "-c", WITHOUT_TORCH, folder=folder, show=True)
+        run("a stored run and its report", python, "-c", REPORT, folder=folder)
         script = folder / "example.py"
         script.write_text(example, encoding="utf-8")
         run("the README's first example", python, script, folder=folder, show=True)

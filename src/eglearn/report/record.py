@@ -12,7 +12,6 @@ import numpy as np
 
 from .._typing import Array
 from ..store import History
-from ..store.layout import to_point
 
 
 @dataclass(frozen=True)
@@ -70,10 +69,7 @@ class Record:
         """Where it was found, if the file keeps that point."""
         if self.best_index is None:
             return None
-        query = 'SELECT x, x_check FROM evaluations WHERE batch = ? AND "row" = ?'
-        key = (int(self.batch[self.best_index]), int(self.row[self.best_index]))
-        found = self.history._rows(query, key)
-        x = to_point(*found[0]) if found else None
+        x = self.history.point(int(self.batch[self.best_index]), int(self.row[self.best_index]))
         if x is None and self.result is not None and self.result.get("fun") == self.best:
             x = np.array(self.result["x"], dtype=np.float64)
         return x

@@ -76,6 +76,12 @@ class History:
                 yield Evaluation(batch, row, x, outcome, at)
             last = rows[-1][0]
 
+    def point(self, batch: int, row: int) -> Array | None:
+        """The point of one evaluation, or None if it was not kept or is damaged."""
+        query = 'SELECT x, x_check FROM evaluations WHERE batch = ? AND "row" = ?'
+        found = self._rows(query, (int(batch), int(row)))
+        return to_point(*found[0]) if found else None
+
     def progress(self) -> list[dict[str, Any]]:
         """What ``Store.end_batch`` was given, with the number as ``"batch"``; damaged rows are left out."""
         rows = self._rows('SELECT batch, data, "check" FROM progress ORDER BY batch')
