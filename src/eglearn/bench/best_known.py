@@ -35,7 +35,7 @@ RULES = ("log", "upper", "lower")
 
 FUNCTIONS = 24
 
-TARGETS: Array = 10.0 ** (2 - 0.2 * np.arange(51))
+TARGETS: Array = np.power(10.0, 2 - 0.2 * np.arange(51, dtype=np.float64))
 """COCO's 51 target gaps, 10^2 to 10^-8."""
 
 
