@@ -1,0 +1,211 @@
+"""A benchmark: a grid of runs, in parallel, each in a process of its own, resumable.
+
+A process for each run costs some milliseconds and buys a lot: a crash or a kill touches one run only, global random
+state (cma, COCO's noise) starts afresh, so a run's result depends on its job alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from .algorithms import ALGORITHMS, get_algorithm
+from .problems import SUITES, Problem
+from .rows import Folder, Job, Row, load_results
+from .worker import ONE_THREAD, child, execute, lost, run_apart
+
+__all__ = ["Job", "Progress", "execute", "jobs", "load_results", "run_benchmark"]
+
+_COMPACT_AT = 200  # lines of the journal
+_TRIES = 2  # for a run whose process is killed
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a benchmark is."""
+
+    done: int
+    total: int
+    failed: int
+    seconds: float
+    """Since the start of this call."""
+    eta: float
+    """Seconds to go, estimated; NaN before the first run is done."""
+    row: Row
+    """The run that has just finished."""
+
+
+def jobs(
+    suite: str,
+    dims: Iterable[int],
+    functions: Iterable[int] | None,
+    instances: Iterable[int],
+    algorithms: Iterable[str],
+    budget: int | Callable[[Problem, str], int],
+    seeds: Iterable[int] = (0,),
+) -> list[Job]:
+    """The grid, longest jobs first (estimated).
+
+    ``functions`` None means all of the suite. ``budget`` may be a function of problem and algorithm.
+    """
+    functions = SUITES[suite][0] if functions is None else functions
+    grid = []
+    for name in algorithms:
+        for n, function, instance, seed in itertools.product(dims, functions, instances, seeds):
+            problem = Problem(suite, function, n, instance)
+            allowed = budget(problem, name) if callable(budget) else budget
+            grid.append(Job(problem, name, seed, allowed))
+    return sorted(dict.fromkeys(grid), key=lambda job: (-_cost(job), job))
+
+
+def _cost(job: Job) -> float:
+    """Rough seconds of a run."""
+    n = job.problem.dimension
+    milliseconds = (ALGORITHMS[job.algorithm].cost if job.algorithm in ALGORITHMS else 0.1) * (0.3 + n / 60)
+    return job.budget * (milliseconds + 0.01 + 0.0003 * n) / 1000 + 0.05
+
+
+def run_benchmark(
+    out: str | os.PathLike[str],
+    suite: str,
+    dims: Sequence[int],
+    functions: Sequence[int] | None,
+    instances: Sequence[int],
+    algorithms: Sequence[str],
+    budget: int | Callable[[Problem, str], int],
+    seeds: Sequence[int] = (0,),
+    *,
+    workers: int = 2,
+    progress: Callable[[Progress], None] | None = None,
+    observe: str | os.PathLike[str] | None = None,
+    plugins: Sequence[str] = (),
+    dask: str | None = None,
+) -> Any:
+    """Run every algorithm on every problem and keep one row a run.
+
+    Killed and called again with the same folder it goes on: finished runs (failed ones too) are not repeated. A
+    larger grid adds to what is there.
+
+    Parameters
+    ----------
+    out : path
+        Folder of the results; see ``load_results``.
+    suite, dims, functions, instances, algorithms, budget, seeds
+        The grid, see ``jobs``.
+    workers : int
+        Processes at a time.
+    progress : callable or None
+        Called with a ``Progress`` after each run.
+    observe : path or None
+        Write COCO's official data below this folder; ``python -m cocopp OBSERVE/ALGORITHM ...`` reads them.
+    plugins : sequence of str
+        Modules that register further algorithms when imported; imported here and in each worker.
+    dask : str or None
+        Address of a dask scheduler: runs go to its workers instead, each in a process of its own there.
+
+    Returns
+    -------
+    pyarrow.Table
+        All rows in the folder.
+    """
+    for name in plugins:
+        importlib.import_module(name)
+    for name in algorithms:
+        get_algorithm(name)
+    if workers < 1:
+        raise ValueError(f"workers = {workers}: it must be 1 or more")
+    folder = Folder(out)
+    finished = folder.open()
+    grid = jobs(suite, dims, functions, instances, algorithms, budget, seeds)
+    todo = [job for job in grid if job.key not in finished]
+    target = None if observe is None else os.path.abspath(observe)
+    begun, spent, failed = time.monotonic(), 0.0, 0
+    estimate = {job.key: _cost(job) for job in todo}
+    ahead = sum(estimate.values())
+    if dask is None:
+        results = _on_processes(todo, workers, target, tuple(plugins))
+    else:
+        results = _on_dask(todo, dask, target, tuple(plugins))
+    try:
+        for done, (job, row) in enumerate(results, start=len(grid) - len(todo) + 1):
+            folder.add(row)
+            if folder.waiting >= _COMPACT_AT:
+                folder.compact()
+            failed += row["status"] in ("failed", "killed")
+            spent += estimate[job.key]
+            if progress is not None:
+                seconds = time.monotonic() - begun
+                progress(Progress(done, len(grid), failed, seconds, seconds * (ahead - spent) / spent, row))
+        folder.finish()
+    finally:
+        results.close()
+        folder.close()
+    return folder.table()
+
+
+def _on_processes(
+    todo: list[Job], workers: int, observe: str | None, plugins: tuple[str, ...]
+) -> Generator[tuple[Job, Row]]:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["eglearn.bench.worker", "scipy.optimize", "cocoex", "cma"])
+    queue = [(job, 1) for job in reversed(todo)]
+    active: dict[Connection, tuple[Any, Job, int]] = {}
+    saved = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # the fork server reads it once, when it starts
+    try:
+        while queue or active:
+            while queue and len(active) < workers:
+                job, tries = queue.pop()
+                ours, theirs = context.Pipe()
+                process = context.Process(target=child, args=(theirs, job, observe, plugins), daemon=True)
+                process.start()
+                theirs.close()
+                active[ours] = (process, job, tries)
+            for pipe in wait(list(active)):
+                assert isinstance(pipe, Connection)
+                process, job, tries = active.pop(pipe)
+                row: Row | None
+                try:
+                    row = pipe.recv()
+                except (EOFError, OSError):
+                    row = None
+                pipe.close()
+                process.join()
+                if row is not None:
+                    yield job, row
+                elif tries < _TRIES:
+                    queue.append((job, tries + 1))
+                else:
+                    yield job, lost(job, "killed", f"its process ended with code {process.exitcode}, {tries} times")
+    finally:
+        for pipe, (process, _, _) in active.items():
+            process.kill()
+            process.join()
+            pipe.close()
+        for name, value in saved.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _on_dask(
+    todo: list[Job], address: str, observe: str | None, plugins: tuple[str, ...]
+) -> Generator[tuple[Job, Row]]:
+    distributed: Any = importlib.import_module("distributed")
+    with distributed.Client(address) as client:
+        futures = {client.submit(run_apart, job, observe, plugins, pure=False, retries=1): job for job in todo}
+        for future in distributed.as_completed(futures):
+            job = futures[future]
+            if future.status == "finished":
+                yield job, future.result()
+            else:
+                yield job, lost(job, "killed", f"dask: {future.exception()}"[:500])
+            future.release()

@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cocoex")
+pytest.importorskip("pyarrow")
+
+from eglearn.bench.algorithms import ALGORITHMS
+from eglearn.bench.problems import Problem
+from eglearn.bench.runner import Job, execute, jobs, load_results, run_benchmark
+from eglearn.bench.worker import run_apart
+
+ONE = {"suite": "bbob", "dims": [2], "functions": [1], "instances": [1]}
+
+PLUGIN = """
+import os, signal, time
+from eglearn.bench.algorithms import ALGORITHMS, algorithm
+
+@algorithm("crashing")
+def crashing(run):
+    "Raises after 7 evaluations."
+    for _ in range(7):
+        run.fun(run.random_point())
+    raise ZeroDivisionError("as it must")
+
+@algorithm("dying")
+def dying(run):
+    "Its process is killed."
+    run.fun(run.x0)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+@algorithm("sleepy")
+def sleepy(run):
+    "Takes its time."
+    while True:
+        run.fun(run.random_point())
+        time.sleep(0.01)
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch):
+    (tmp_path / "bench_plugin.py").write_text(PLUGIN)
+    monkeypatch.syspath_prepend(tmp_path)
+    before = dict(ALGORITHMS)
+    yield "bench_plugin"
+    sys.modules.pop("bench_plugin", None)
+    ALGORITHMS.clear()
+    ALGORITHMS.update(before)
+
+
+def without_clocks(rows):
+    return [{k: v for k, v in row.items() if not k.startswith("cpu") and k != "started"} for row in rows]
+
+
+def test_a_grid_is_one_row_a_run(tmp_path):
+    seen = []
+    table = run_benchmark(
+        tmp_path, "bbob", [2, 5], [1, 8], [1, 2], ["random", "bfgs"], 150, [0, 1], progress=seen.append
+    )
+    assert table.num_rows == 32
+    assert table.equals(load_results(tmp_path))
+    assert table.equals(load_results(tmp_path / "results.parquet"))
+    assert os.listdir(tmp_path) == ["results.parquet"]
+    assert [p.done for p in seen] == list(range(1, 33))
+    assert seen[-1].total == 32
+    assert seen[-1].eta == 0
+    for row in table.to_pylist():
+        assert row["evaluations"] <= 150
+        assert row["status"] == ("budget" if row["evaluations"] == 150 else "finished")
+        assert row["trace_evaluations"][-1] == row["evaluations"]
+        assert row["trace_gap"][-1] == row["best_gap"] == row["recommended_gap"]
+        assert len(row["target_evaluations"]) == 51
+        assert "coco-experiment" in json.loads(row["versions"])
+        assert row["cpu_optimiser"] > 0
+        assert row["cpu_function"] > 0
+
+
+def test_same_rows_in_any_process(tmp_path):
+    table = run_benchmark(tmp_path, "bbob-noisy", [2], [101, 107], [1], ["cma", "random"], 120, [0, 1])
+    for row in table.to_pylist():
+        problem = Problem(row["suite"], row["function"], row["dimension"], row["instance"])
+        here = execute(Job(problem, row["algorithm"], row["seed"], row["budget"]))
+        assert without_clocks([here]) == without_clocks([row])
+
+
+def test_a_larger_grid_adds_to_what_is_there(tmp_path):
+    first = run_benchmark(tmp_path, **ONE, algorithms=["random"], budget=50).to_pylist()
+    seen = []
+    second = run_benchmark(tmp_path, **ONE, algorithms=["random", "cma"], budget=50, progress=seen.append).to_pylist()
+    assert [p.row["algorithm"] for p in seen] == ["cma"]
+    assert seen[0].done == seen[0].total == 2
+    assert [row for row in second if row["algorithm"] == "random"] == first
+
+
+def test_a_crash_is_recorded_at_its_best_so_far(tmp_path, plugin):
+    table = run_benchmark(tmp_path, **ONE, algorithms=["crashing", "random"], budget=50, plugins=[plugin])
+    crashed, fine = table.to_pylist()
+    assert crashed["status"] == "failed"
+    assert crashed["error"].startswith("ZeroDivisionError: as it must (bench_plugin.py:")
+    assert crashed["evaluations"] == 7
+    assert 0 < crashed["best_gap"] < np.inf
+    assert fine["status"] == "budget"
+
+
+def test_a_killed_worker_does_not_stop_the_benchmark(tmp_path, plugin):
+    table = run_benchmark(tmp_path, **ONE, algorithms=["dying", "random"], budget=50, plugins=[plugin])
+    killed, fine = table.to_pylist()
+    assert killed["status"] == "killed"
+    assert "-9, 2 times" in killed["error"]
+    assert killed["target_evaluations"] == [-1] * 51
+    assert fine["evaluations"] == 50
+
+
+SCRIPT = """
+import sys
+from eglearn.bench.runner import run_benchmark
+if __name__ == "__main__":
+    run_benchmark(sys.argv[1], "bbob", [2], [1, 2, 3], [1, 2, 3], ["sleepy", "cma"], 40, plugins=["bench_plugin"])
+"""
+
+
+def alive(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_kill_and_resume(tmp_path, plugin):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    out = tmp_path / "out"
+    command = [sys.executable, str(tmp_path / "script.py"), str(out)]
+    process = subprocess.Popen(command, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and (not out.exists() or load_results(out).num_rows < 5):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    while time.monotonic() < deadline and alive(process.pid):  # its workers end by themselves
+        time.sleep(0.02)
+    assert not alive(process.pid)
+    with (out / "journal.jsonl").open("a") as journal:
+        journal.write('{"suite": "bbob", "function"')  # a line that the kill cut short
+    before = load_results(out).to_pylist()
+    assert 5 <= len(before) < 18
+
+    subprocess.run(command, check=True, timeout=60)
+    after = load_results(out).to_pylist()
+    assert len(after) == 18
+    assert all(row in after for row in before)  # with their times: not run again
+    assert os.listdir(out) == ["results.parquet"]
+
+    whole = run_benchmark(
+        tmp_path / "whole", "bbob", [2], [1, 2, 3], [1, 2, 3], ["sleepy", "cma"], 40, plugins=[plugin]
+    )
+    assert without_clocks(after) == without_clocks(whole.to_pylist())
+
+
+def test_one_writer_at_a_time_and_an_interruption_lets_go(tmp_path):
+    def second(progress):
+        with pytest.raises(RuntimeError, match="another benchmark"):
+            run_benchmark(tmp_path, **ONE, algorithms=["random"], budget=20)
+        raise KeyboardInterrupt
+
+    grid = {**ONE, "instances": [1, 2, 3]}
+    with pytest.raises(KeyboardInterrupt):
+        run_benchmark(tmp_path, **grid, algorithms=["random"], budget=20, progress=second)
+    assert load_results(tmp_path).num_rows == 1
+    assert run_benchmark(tmp_path, **grid, algorithms=["random"], budget=20).num_rows == 3
+
+
+def test_longest_jobs_come_first():
+    grid = jobs("bbob", [2, 40], [1], [1], ["random", "cobyla"], lambda p, name: 1000 if name == "random" else 500)
+    assert [(job.algorithm, job.problem.dimension) for job in grid] == [
+        ("cobyla", 40),
+        ("cobyla", 2),
+        ("random", 40),
+        ("random", 2),
+    ]
+    assert grid[0].budget == 500
+    assert len(jobs("bbob-noisy", [2], None, [1], ["random"], 10)) == 30
+
+
+def test_an_unavailable_algorithm_is_refused_at_once(tmp_path):
+    with pytest.raises(ValueError, match="no algorithm 'nothing'"):
+        run_benchmark(tmp_path, **ONE, algorithms=["nothing"], budget=10)
+
+
+def test_a_run_in_a_fresh_interpreter():
+    job = Job(Problem("bbob", 1, 2, 1), "random", 0, 30)
+    assert without_clocks([run_apart(job, None, ())]) == without_clocks([execute(job)])
+    assert run_apart(job, None, ("no_such_plugin",))["error"].startswith("ModuleNotFoundError")
+
+
+def test_on_dask(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+    ) as cluster:
+        table = run_benchmark(
+            tmp_path / "dask", **ONE, algorithms=["random", "cma"], budget=50, dask=cluster.scheduler_address
+        )
+    local = run_benchmark(tmp_path / "local", **ONE, algorithms=["random", "cma"], budget=50)
+    assert without_clocks(table.to_pylist()) == without_clocks(local.to_pylist())
+
+
+def test_official_data_are_read_by_cocopp(tmp_path):
+    pytest.importorskip("cocopp")
+    pytest.importorskip("six")
+    run_benchmark(
+        tmp_path / "out", "bbob", [2], [1], [1, 2, 3], ["cma"], 300, observe=tmp_path / "official"
+    )  # fmt: skip
+    folders = list((tmp_path / "official" / "cma").iterdir())
+    assert len(folders) == 3
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "cocopp", "-o", "pages", "official/cma"],
+        cwd=tmp_path,
+        env=os.environ | {"MPLBACKEND": "agg", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert list(Path(tmp_path / "pages").rglob("*.html"))
