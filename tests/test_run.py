@@ -330,3 +330,20 @@ def test_a_library_call_leaves_nothing_behind(tmp_path, capfd, monkeypatch):
     assert threading.active_count() == threads
     assert capfd.readouterr() == ("", "")
     assert children() <= before
+
+
+def test_a_resumed_run_first_catches_up_with_its_store(tmp_path):
+    """A time limit counts only once something new was evaluated, and what the store tells of old batches stays."""
+    path = tmp_path / "run.egl"
+    stop = iter(range(100))
+
+    def callback(x):
+        if next(stop) == 9:
+            raise StopIteration
+
+    before = minimize(f, BOX, budget=400, store=path, callback=callback)
+    rows = History(path).progress()
+    after = minimize(f, BOX, budget=400, store=path, max_seconds=1e-9)
+    assert after.status is Status.TIME
+    assert (after.nit, after.fun <= before.fun) == (before.nit + 1, True)
+    assert History(path).progress()[: len(rows)] == rows
