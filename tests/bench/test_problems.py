@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("cocoex")
 
-from eglearn.bench.problems import TARGETS, NoiseFree, Problem, Record, _BudgetUsed, paper_problem
+from eglearn.bench.problems import TARGETS, NoiseFree, Problem, Record, _RunOver, paper_problem
 
 
 def test_targets_are_those_of_coco():
@@ -98,12 +98,29 @@ def test_budget_projection_and_clocks():
     for _ in range(3):
         objective(objective.x0)
     for _ in range(2):
-        with pytest.raises(_BudgetUsed):
+        with pytest.raises(_RunOver):
             objective(objective.x0)
     assert objective.evaluations == objective._coco.evaluations == 5
     assert objective.best_y == objective.y0 == pytest.approx(objective.f_opt + objective.record.best)
     assert 0 < objective.cpu_function < objective.cpu_inside
     assert objective.gap(np.array([7.0, 0.0])) == pytest.approx(inside - objective.f_opt)
+
+
+def test_a_solved_problem_ends_the_run_but_a_noisy_one_goes_on():
+    objective = Problem("bbob", 1, 2, 1).open(1000)
+    best = objective._free.best_parameter()
+    objective(objective.x0)
+    assert not objective.solved
+    objective(best)
+    assert objective.solved
+    with pytest.raises(_RunOver):
+        objective(objective.x0)
+    assert objective.evaluations == 2
+    noisy = Problem("bbob-noisy", 101, 2, 1).open(1000)
+    noisy(noisy._free.best_parameter())
+    assert noisy.record.best <= TARGETS[-1]
+    noisy(noisy.x0)
+    assert noisy.evaluations == 2
 
 
 # Which noiseless function is under the noise, and with which factor. Under f116 to f118 is an ellipsoid with a

@@ -39,7 +39,7 @@ _CAUCHY_OFFSET = 1.01e-8  # cocoex adds it to every noisy value
 _NOISE_STRIDE = 10_007  # draws of noise that one seed is ahead of the last
 
 
-class _BudgetUsed(BaseException):
+class _RunOver(BaseException):
     """The evaluation would be one too many. Not an Exception, so that no optimiser swallows it."""
 
 
@@ -142,13 +142,17 @@ class NoiseFree:
             seen.add(y)
         return y - self._shift
 
-    def optimum(self) -> float:
-        """The lowest value there is."""
+    def best_parameter(self) -> Array:
+        """Where the lowest value is."""
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             self._problem._best_parameter("print")
             (file,) = Path().glob("*best_parameter*")
-            x = np.loadtxt(file)
-        return self(x)
+            x: Array = np.loadtxt(file)
+        return x
+
+    def optimum(self) -> float:
+        """The lowest value there is."""
+        return self(self.best_parameter())
 
     def close(self) -> None:
         """Let go of cocoex's problem."""
@@ -259,17 +263,25 @@ class Objective:
         """Calls so far."""
         return self.record.evaluations
 
+    @property
+    def solved(self) -> bool:
+        """Whether the last of COCO's targets is reached: no score can change any more, so the run ends.
+
+        Never for noisy problems: there the recommended point is judged, which is another one.
+        """
+        return self.record.best <= TARGETS[-1] and not self.problem.noisy
+
     def __call__(self, x: Any) -> float:
         """The value at ``x``, with noise if the problem has it.
 
         Raises
         ------
         BaseException
-            A private one, when the budget is used up.
+            A private one, when the budget is used up or the problem solved.
         """
         begun = time.process_time()
-        if self.record.evaluations >= self.budget:
-            raise _BudgetUsed
+        if self.solved or self.record.evaluations >= self.budget:
+            raise _RunOver
         asked = np.asarray(x, dtype=np.float64).reshape(self.n)
         point = np.minimum(np.maximum(asked, self.lower), self.upper)
         self.projected += int((point != asked).any())

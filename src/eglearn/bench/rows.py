@@ -60,12 +60,13 @@ def schema() -> Any:
     import pyarrow as pa  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     text, whole, real = pa.string(), pa.int64(), pa.float64()
+    counts, curve = pa.list_(pa.int32()), pa.list_(pa.float32())
     kinds = {
         "suite": text, "function": pa.int32(), "dimension": pa.int32(), "instance": pa.int32(), "algorithm": text,
         "seed": whole, "budget": whole, "evaluations": whole, "projected": whole, "f_opt": real, "y0": real,
         "best_gap": real, "recommended_gap": real, "status": text, "error": text, "cpu_optimiser": real,
-        "cpu_function": real, "trace_evaluations": pa.list_(whole), "trace_gap": pa.list_(real),
-        "target_evaluations": pa.list_(whole), "versions": text, "started": pa.timestamp("ms", tz="UTC"),
+        "cpu_function": real, "trace_evaluations": counts, "trace_gap": curve,
+        "target_evaluations": counts, "versions": text, "started": pa.timestamp("ms", tz="UTC"),
     }  # fmt: skip
     return pa.schema(list(kinds.items()))
 

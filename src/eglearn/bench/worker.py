@@ -21,9 +21,11 @@ from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import numpy as np
+
 from .. import __version__
 from .algorithms import Run, get_algorithm
-from .problems import TARGETS, Problem, _BudgetUsed
+from .problems import TARGETS, Problem, _RunOver
 from .rows import Job, Row
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -52,15 +54,17 @@ def execute(job: Job, observe: str | None = None) -> Row:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             entry.function(run)
-    except _BudgetUsed:
-        status = "budget"
+    except _RunOver:
+        pass
     except Exception as problem:
         status, error = "failed", describe(problem)
     used = time.process_time() - begun
     recommended = objective.best_x
     if job.problem.noisy and run.recommended is not None:
         recommended = run.recommended
-    if status == "finished" and objective.evaluations == objective.budget:
+    if status == "finished" and objective.solved:
+        status = "target"
+    elif status == "finished" and objective.evaluations == objective.budget:
         status = "budget"
     evaluations, gaps = objective.record.trace()
     row = job.columns() | {
@@ -75,7 +79,7 @@ def execute(job: Job, observe: str | None = None) -> Row:
         "cpu_optimiser": max(used - objective.cpu_inside, 0.0),
         "cpu_function": objective.cpu_function,
         "trace_evaluations": evaluations,
-        "trace_gap": gaps,
+        "trace_gap": np.float32(gaps).tolist(),  # as it is stored
         "target_evaluations": objective.record.target_evaluations,
         "versions": versions(),
         "started": started,
