@@ -79,7 +79,7 @@ def execute(job: Job, observe: str | None = None) -> Row:
         "cpu_optimiser": max(used - objective.cpu_inside, 0.0),
         "cpu_function": objective.cpu_function,
         "trace_evaluations": evaluations,
-        "trace_gap": np.float32(gaps).tolist(),  # as it is stored
+        "trace_gap": np.array(gaps, dtype=np.float32).tolist(),  # as it is stored
         "target_evaluations": objective.record.target_evaluations,
         "versions": versions(),
         "started": started,
