@@ -162,8 +162,3 @@ def get_algorithm(name: str) -> Entry:
 def available_algorithms() -> list[str]:
     """Names of those that can be used here."""
     return sorted(name for name, entry in ALGORITHMS.items() if entry.unavailable() is None)
-
-
-# The entries register themselves.
-from . import baselines as _baselines  # noqa: E402, F401
-from . import ours as _ours  # noqa: E402, F401

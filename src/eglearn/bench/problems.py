@@ -4,6 +4,10 @@ Values below are noise-free gaps: value minus the true optimum. cocoex exposes n
 ``bbob-noisy``, the value without noise. The optimum is the value of the best parameter, which cocoex writes
 into a file. The noise-free value comes from a sibling: each of the eight noisy base functions exists with Cauchy
 noise, which leaves most evaluations untouched but for a known constant, so that a value seen twice is exact.
+
+Suite ``coco-784`` is the paper's (sec. 5.1): a 10-D problem of ``bbob`` behind an encoder of images (``encoder.py``).
+Its box is [-1, 1]^784, its x0 is 0. Its optimum is that of the 10-D problem: a lower bound, reached only if the encoder
+maps a point of the box there.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
+from .encoder import LATENT, EncodedProblem
 
 TARGETS: Array = np.power(10.0, 2 - 0.2 * np.arange(51), dtype=np.float64)
 """COCO's 51 target gaps, 1e2 down to 1e-8."""
@@ -31,6 +36,7 @@ SUITES: dict[str, tuple[range, tuple[int, ...]]] = {
     "bbob": (range(1, 25), (2, 3, 5, 10, 20, 40)),
     "bbob-noisy": (range(101, 131), (2, 3, 5, 10, 20, 40)),
     "bbob-largescale": (range(1, 25), (20, 40, 80, 160, 320, 640)),
+    "coco-784": (range(1, 25), (784,)),
 }
 """Functions and dimensions of each suite."""
 
@@ -94,8 +100,16 @@ class Problem:
         """
         return Objective(self, budget, seed=seed, folder=folder, name=name)
 
+    @property
+    def inner(self) -> Problem | None:
+        """The problem behind the encoder; None if there is no encoder."""
+        return Problem("bbob", self.function, LATENT, self.instance) if self.suite == "coco-784" else None
+
     def _coco(self) -> tuple[Any, Any]:
         """A problem of cocoex, and its suite, which must outlive it: an observed problem still reads from it."""
+        if self.inner is not None:
+            problem, suite = self.inner._coco()
+            return EncodedProblem(problem), suite
         import cocoex
 
         cocoex.log_level("warning")
@@ -130,6 +144,7 @@ class NoiseFree:
             sibling = 103 + kind // 3 * 3
             self._shift = (10.0 if kind < 6 else 1000.0) + _CAUCHY_OFFSET
             problem = Problem(problem.suite, sibling, problem.dimension, problem.instance)
+        self._inner = problem.inner
         self._noisy = problem.noisy
         self._problem, self._suite = problem._coco()
 
@@ -143,7 +158,9 @@ class NoiseFree:
         return y - self._shift
 
     def best_parameter(self) -> Array:
-        """Where the lowest value is."""
+        """Where the lowest value is; ValueError for a problem behind an encoder, where that is not known."""
+        if self._inner is not None:
+            raise ValueError(f"the best point behind the encoder is not known: ask for that of {self._inner}")
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             self._problem._best_parameter("print")
             (file,) = Path().glob("*best_parameter*")
@@ -151,8 +168,14 @@ class NoiseFree:
         return x
 
     def optimum(self) -> float:
-        """The lowest value there is."""
-        return self(self.best_parameter())
+        """The lowest value there is; behind an encoder, that of the 10-D problem."""
+        if self._inner is None:
+            return self(self.best_parameter())
+        inner = NoiseFree(self._inner)
+        try:
+            return inner.optimum()
+        finally:
+            inner.close()
 
     def close(self) -> None:
         """Let go of cocoex's problem."""
@@ -210,9 +233,10 @@ class Objective:
     Attributes
     ----------
     lower, upper, x0 : arrays (n,)
-        The box and COCO's initial solution.
+        The box and the initial solution.
     f_opt, y0 : float
-        The lowest value there is, and the noise-free value of ``x0``; finding them is not counted.
+        The lowest value there is (for ``coco-784`` a lower bound), and the noise-free value of ``x0``; finding them is
+        not counted.
     record : Record
         Of noise-free gaps; those of noisy problems are, as in COCO, of every point evaluated.
     projected : int
@@ -250,6 +274,8 @@ class Objective:
     def _observe(self, folder: Path, name: str) -> None:
         import cocoex
 
+        if self.problem.inner is not None:
+            raise ValueError(f"folder = {str(folder)!r}: COCO has no official data for suite {self.problem.suite}")
         folder = folder.resolve()
         folder.parent.mkdir(parents=True, exist_ok=True)
         if len(str(folder).split()) != 1:
