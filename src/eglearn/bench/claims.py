@@ -1,0 +1,382 @@
+"""What the paper says about its COCO experiments, and what these results say to it.
+
+The rule: a claim *held here* if the 95 % interval of each paired difference behind it lies on the claimed side of 0,
+it *did not hold here* if one lies on the other side, and else it is *not settled*. Fewer than six problems settle
+nothing: even if all agree, chance alone does that in more than 5 % of cases (2 / 2^5). Without runs there is no data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from .._typing import Array
+from . import metrics
+from .ablations import ABLATIONS, ablation, gains
+from .metrics import Results
+from .page import points
+
+HELD, CONTRARY, OPEN = "held here", "did not hold here", "not settled"
+NO_DATA, UNTESTABLE = "no data yet", "could not be tested here"
+VERDICTS = (HELD, CONTRARY, OPEN, NO_DATA, UNTESTABLE)
+
+SUBJECTS = ("egl", "egl-paper", "egl-spline", "egl-fc")
+"""Algorithms that may stand for the paper's EGL: the default, the paper's settings, and its networks with ours."""
+
+BASELINES = ("nelder-mead", "slsqp", "powell", "cg", "cobyla", "bfgs", "cma", "igl")
+"""The paper's, sec. 5.1."""
+
+_ENOUGH = 6  # problems
+_ABSENT = "not run on the same problems with the same budget: {}"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A difference whose sign decides, positive as claimed, with its interval, its problems, and in words."""
+
+    difference: float
+    low: float
+    high: float
+    problems: int
+    words: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One of `VERDICTS`, with the figures behind it."""
+
+    word: str
+    figures: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, in our words, and where."""
+
+    place: str
+    text: str
+    test: Callable[[Results], Verdict]
+
+
+def judge(results: Results) -> list[tuple[Claim, Verdict]]:
+    """Every claim with its verdict."""
+    return [(claim, claim.test(results)) for claim in claims(results)]
+
+
+def decide(found: Sequence[Evidence], *, lacking: str = "", shown: int = 3) -> Verdict:
+    """The rule at the top; ``lacking`` names what the claim also speaks of but was not run, which leaves it open.
+
+    The figures are those of the differences that speak most against the claim, ``shown`` of them.
+    """
+    if not found:
+        return Verdict(NO_DATA, lacking or "There are no such runs.")
+    few = min(e.problems for e in found)
+    word = OPEN
+    if any(e.high < 0 and e.problems >= _ENOUGH for e in found):
+        word = CONTRARY
+    elif few >= _ENOUGH and all(e.low > 0 for e in found) and not lacking:
+        word = HELD
+    words = [e.words for e in sorted(found, key=lambda e: e.high)[:shown]]
+    if len(found) > shown:
+        ahead, behind = sum(e.low > 0 for e in found), sum(e.high < 0 for e in found)
+        words[0] = f"of {len(found)} comparisons {ahead} as claimed, {behind} contrary; least favourable: {words[0]}"
+    words += [lacking] if lacking else []
+    words += [f"only {few} problems"] if few < _ENOUGH else []
+    return Verdict(word, "; ".join(words) + ".")
+
+
+# Differences
+
+
+def solved(results: Results, a: str, b: str, reference: str, where: str) -> list[Evidence]:
+    """Share of problems solved by a minus that by b; nothing if they share no problem or had different budgets."""
+    # "compared" means all of these results: score first, then compare.
+    score = metrics.success(results, reference=reference).astype(float)
+    try:
+        c = metrics.compare(results, score, a, b, np.random.default_rng(0))
+    except ValueError:
+        return []
+    words = f"{where} {a} {points(c.mean_a)} %, {b} {points(c.mean_b)} %: {_signed(c.difference, c.low, c.high)} points"
+    return [Evidence(c.difference, c.low, c.high, c.problems, words)]
+
+
+def closer(results: Results, a: str, b: str, t: float, *, words: str = "") -> list[Evidence]:
+    """Scaled distance of b minus that of a after t evaluations: positive if a is closer."""
+    table = _distances(results, (a, b), t)
+    if not len(table):
+        return []
+    interval = metrics.bootstrap_mean(table[:, 1] - table[:, 0], np.random.default_rng(0))
+    d, low, high = (float(v) for v in (interval.estimate, interval.low, interval.high))
+    mean_a, mean_b = table.mean(axis=0)
+    text = f"{words}after {t:,.0f} evaluations mean scaled distance {a} {mean_a:.3g}, {b} {mean_b:.3g}: "
+    return [Evidence(d, low, high, len(table), f"{text}{b} minus {a} {d:+.2g} ({low:.2g} to {high:.2g})")]
+
+
+def gain(results: Results, a: str, reference: str, *, sign: float = 1.0) -> list[Evidence]:
+    """The paper's gain of fig. 4d at the end of the budget, 1 - mean distance of a / that of the reference.
+
+    ``sign`` -1 if the paper claims a loss.
+    """
+    end = _full(results, (a, reference))
+    ends = gains(results, reference, [end]).get(a) if end else None
+    if ends is None or not np.isfinite(ends.estimate).all():
+        return []
+    d, low, high = (float(v[0]) for v in (ends.estimate, ends.low, ends.high))
+    shared = len(_distances(results, (a, reference), 1.0))
+    words = f"gain of {a} over {reference} {100 * d:+.1f} % ({points(low)} to {points(high)})"
+    low, high = sorted((sign * low, sign * high))
+    return [Evidence(sign * d, low, high, shared, words)]
+
+
+def _distances(results: Results, names: tuple[str, ...], t: float) -> Array:
+    """Scaled distance of each shared problem and algorithm after t evaluations, (problems, names)."""
+    if not set(names) <= set(results.algorithms):
+        return np.zeros((0, len(names)))
+    scores = metrics.scaled_distance(results, np.array([t]))[:, 0]
+    return metrics.score_table(results, scores, names).complete().values
+
+
+def _listed(dimensions: Iterable[int]) -> str:
+    return ", ".join(f"{n}-D" for n in dimensions)
+
+
+def _signed(d: float, low: float, high: float) -> str:
+    return f"{100 * d:+.1f} ({points(low)} to {points(high)})"
+
+
+# Claims about EGL against other methods
+
+
+def _paired(results: Results, subject: str, n: int | None = None) -> Results:
+    """The paper's comparison: the subject and the paper's baselines on bbob."""
+    runs = results.select(suite="bbob", algorithm=(subject, *BASELINES))
+    return runs if n is None else runs.select(dimension=n)
+
+
+def _dimensions(results: Results, subject: str) -> list[int]:
+    found: list[int] = np.unique(results.select(suite="bbob", algorithm=subject)["dimension"]).tolist()
+    return found
+
+
+def beats_all(subject: str, results: Results) -> Verdict:
+    """The subject against each baseline in each dimension, the paper's success."""
+    found: list[Evidence] = []
+    lacking: dict[str, list[int]] = {}
+    dimensions = _dimensions(results, subject)
+    for n in dimensions:
+        runs = _paired(results, subject, n)
+        for b in BASELINES:
+            pair = solved(runs, subject, b, "compared", f"{n}-D")
+            found += pair
+            if not pair:
+                lacking.setdefault(b, []).append(n)
+    names = [b if len(ns) == len(dimensions) else f"{b} in {_listed(ns)}" for b, ns in lacking.items()]
+    return decide(found, lacking=_ABSENT.format(", ".join(names)) if found and names else "")
+
+
+def gap_grows(subject: str, results: Results) -> Verdict:
+    """Lead over the best baseline in the largest dimension minus that in the smallest, paired by (f, instance)."""
+    leads = {}
+    for n in _dimensions(results, subject):
+        runs = _paired(results, subject, n)
+        names = tuple(runs.algorithms)
+        table = metrics.score_table(runs, metrics.success(runs).astype(float), names).complete()
+        rivals = [k for k, name in enumerate(names) if name != subject]
+        if rivals and table.problems:
+            best = max(rivals, key=lambda k: float(table.values[:, k].mean()))
+            lead = table.column(subject) - table.values[:, best]
+            leads[n] = {(p.function, p.instance): float(v) for p, v in zip(table.problems, lead, strict=True)}
+    if len(leads) < 2:
+        return Verdict(NO_DATA, "It takes baselines in two dimensions.")
+    low, high = min(leads), max(leads)
+    shared = sorted(set(leads[low]) & set(leads[high]))
+    if not shared:
+        return Verdict(NO_DATA, f"No problem was run in both {low}-D and {high}-D.")
+    change = metrics.bootstrap_mean([leads[high][k] - leads[low][k] for k in shared], np.random.default_rng(0))
+    d, a, b = (float(v) for v in (change.estimate, change.low, change.high))
+    means = ", ".join(f"{n}-D {100 * np.mean(list(v.values())):+.1f}" for n, v in leads.items())
+    words = f"lead over the best baseline in points: {means}; from {low}-D to {high}-D {_signed(d, a, b)}"
+    return decide([Evidence(d, a, b, len(shared), words)])
+
+
+def beats_igl(subject: str, results: Results) -> Verdict:
+    """The subject against IGL in each dimension."""
+    found: list[Evidence] = []
+    for n in _dimensions(results, subject):
+        found += solved(_paired(results, subject, n), subject, "igl", "compared", f"{n}-D")
+    return decide(found)
+
+
+def passes_cma(subject: str, results: Results) -> Verdict:
+    """Scaled distance in 40-D at the end of the budget, against CMA-ES."""
+    runs = _paired(results, subject, 40)
+    end = _full(runs, (subject, "cma"))
+    return decide(closer(runs, subject, "cma", end) if end else [])
+
+
+def crossing(subject: str, results: Results) -> Verdict:
+    """CMA-ES closer after 3,000 evaluations, the subject after 30,000: "roughly 1e4" read as half a decade."""
+    runs = _paired(results, subject, 40)
+    if _full(runs, (subject, "cma")) < 30_000:
+        return Verdict(NO_DATA, "It takes runs of both with 30,000 evaluations or more in 40-D.")
+    found = [*closer(runs, "cma", subject, 3000), *closer(runs, subject, "cma", 30_000)]
+    return decide(found)
+
+
+def goes_on(subject: str, results: Results) -> Verdict:
+    """Share of 40-D problems that improve in the second half of the budget, or are solved to COCO's last target."""
+    runs = _paired(results, subject, 40)
+    end = _full(runs, (subject,))
+    if not end:
+        return decide([])
+    early, late = metrics.gap_at(runs, [end / 2, end]).T
+    score = ((late < early) | (late <= metrics.TARGETS[-1])).astype(float)
+    found = []
+    for b in (b for b in BASELINES if b in runs.algorithms and b != "igl"):
+        if _full(runs, (subject, b)) != end:
+            continue
+        try:
+            c = metrics.compare(runs, score, subject, b, np.random.default_rng(0))
+        except ValueError:
+            continue
+        words = (
+            f"{subject} {points(c.mean_a)} %, {b} {points(c.mean_b)} %: {_signed(c.difference, c.low, c.high)} points"
+        )
+        found.append(Evidence(c.difference, c.low, c.high, c.problems, words))
+    return decide(found)
+
+
+def state_of_the_art(subject: str, results: Results) -> Verdict:
+    """The subject against every method that is not of this package, strict success, all dimensions."""
+    runs = results.select(suite="bbob")
+    rivals = [a for a in runs.algorithms if not a.startswith(("egl", "igl")) and a not in variants()]
+    found: list[Evidence] = []
+    lacking = []
+    for b in rivals if subject in runs.algorithms else ():
+        pair = solved(runs, subject, b, "optimum", "all dimensions")
+        found += pair
+        lacking += [] if pair else [b]
+    return decide(found, lacking=_ABSENT.format(", ".join(lacking)) if found and lacking else "")
+
+
+def _full(runs: Results, names: Iterable[str]) -> float:
+    """The budget that all the named have, 0 if one has no runs or they differ."""
+    budgets = {float(b) for name in names for b in np.unique(runs.select(algorithm=name)["budget"]).tolist() or [0]}
+    return budgets.pop() if len(budgets) == 1 else 0.0
+
+
+# Claims about parts of EGL
+
+
+def variants() -> set[str]:
+    """Names of all ablation variants."""
+    return {name for entry in ABLATIONS.values() for name in entry.algorithms}
+
+
+def _ablation(results: Results, name: str) -> Results:
+    entry = ablation(name)
+    return results.select(suite=entry.suite, dimension=entry.dims, algorithm=entry.algorithms)
+
+
+def better(experiment: str, a: str, others: Sequence[str], shares: Sequence[float], results: Results) -> Verdict:
+    """Variant a closer to y* than each of the others, after each of some shares of the budget."""
+    runs = _ablation(results, experiment)
+    end = _full(runs, (a, *others))
+    return decide([e for s in shares for b in others for e in closer(runs, a, b, s * end)] if end else [])
+
+
+def late_help(results: Results) -> Verdict:
+    """The trust region helps at the end of the budget, and not yet after a tenth of it."""
+    runs, names = _ablation(results, "networks"), ("networks-fc-tr-om", "networks-fc-om")
+    end = _full(runs, names)
+    early, late = (closer(runs, *names, s * end) if end else [] for s in (0.1, 1.0))
+    verdict = decide(late)
+    if verdict.word == HELD and early[0].low > 0:
+        return Verdict(CONTRARY, f"{verdict.figures[:-1]}; it helps early too: {early[0].words}.")
+    return verdict
+
+
+def gained(a: str, sign: float, results: Results) -> Verdict:
+    """Gain of a replay or perturbation variant."""
+    return decide(gain(_ablation(results, "replay-perturbation"), a, "replay-1-p0", sign=sign))
+
+
+def radius(function: int, a: str, results: Results) -> Verdict:
+    """Another first radius against the paper's on one function."""
+    runs = _ablation(results, "epsilon")
+    runs = runs.select(function=function)
+    end = _full(runs, (a, "epsilon-0.1"))
+    return decide(closer(runs, a, "epsilon-0.1", end) if end else [])
+
+
+def high_dimension(a: str, others: Sequence[str], results: Results) -> Verdict:
+    """Variant a closer to y* than each of the others on the 784-D problems."""
+    runs = results.select(suite="coco-784", algorithm=(a, *others))
+    found = []
+    for b in others:
+        end = _full(runs, (a, b))
+        found += closer(runs, a, b, end) if end else []
+    absent = sorted({a, *others} - set(runs.algorithms))
+    return decide(found, lacking=f"not run: {', '.join(absent)}" if found and absent else "")
+
+
+def cone_gain(results: Results) -> Verdict:
+    """Gain of half cone, half ball over the ball on the 784-D problems."""
+    runs = results.select(suite="coco-784", algorithm=("egl-ball", "egl-cone", "egl-cone-ball"))
+    return decide(gain(runs, "egl-cone-ball", "egl-ball"))
+
+
+def untestable(why: str, results: Results) -> Verdict:
+    """A claim that results of runs cannot decide."""
+    return Verdict(UNTESTABLE, why)
+
+
+def claims(results: Results) -> list[Claim]:
+    """All claims; those about EGL as a whole once for each algorithm here that may stand for it."""
+    out = []
+    subjects = [a for a in SUBJECTS if a in results.algorithms] or list(SUBJECTS[:1])
+    for subject in subjects:
+        for place, text, test in (
+            ("sec. 5.1, fig. 3", "EGL solves more problems than each baseline in every dimension.", beats_all),
+            ("sec. 5.1, fig. 3", "Its lead over the baselines grows with the dimension.", gap_grows),
+            ("sec. 5.1, fig. 3", "Explicit learning beats indirect learning (IGL).", beats_igl),
+            ("sec. 5.1, fig. 4a", "In 40-D EGL ends closer to the best value than CMA-ES.", passes_cma),
+            ("sec. 5.1, fig. 4a", "It overtakes CMA-ES after about 10,000 evaluations.", crossing),
+            ("sec. 5.1, fig. 4a", "EGL improves all the way, while baselines settle in local minima.", goes_on),
+            ("abstract", "EGL is state of the art on COCO.", state_of_the_art),
+        ):
+            out.append(Claim(place, f"{text} [{subject}]", partial(test, subject)))
+    fc, both = "networks-fc", "networks-fc-tr-om"
+    ends, whole = (1.0,), (0.1, 0.3, 1.0)
+    rest = ("networks-fc", "networks-fc-tr", "networks-fc-om")
+    for place, text, check in (
+        ("fig. 4b", "Output map and trust region together beat each alone and neither.",
+         partial(better, "networks", both, rest, ends)),
+        ("fig. 4b", "The output map helps during the whole run.",
+         partial(better, "networks", "networks-fc-om", (fc,), whole)),
+        ("fig. 4b", "The trust region helps only near the minimum.", late_help),
+        ("fig. 4b", "The spline network beats the fully connected one.",
+         partial(better, "networks", "networks-spline", (both,), ends)),
+        ("fig. 4d", "A perturbation of 0.01 eps gains 14 %.", partial(gained, "replay-1-p0.01", 1.0)),
+        ("fig. 4d", "A perturbation of 0.1 eps helps less than one of 0.01 eps.",
+         partial(better, "replay-perturbation", "replay-1-p0.01", ("replay-1-p0.1",), ends)),
+        ("fig. 4d", "A replay of 4 batches gains 10 %.", partial(gained, "replay-4-p0", 1.0)),
+        ("fig. 4d", "A replay of 16 batches hurts.", partial(gained, "replay-16-p0", -1.0)),
+        ("app. F", "On f19 a smaller first eps (0.001 sqrt n) leads closer to the optimum.",
+         partial(radius, 19, "epsilon-0.001")),
+        ("app. F", "On f21 a larger first eps (0.5 sqrt n) escapes local minima.", partial(radius, 21, "epsilon-0.5")),
+        ("app. F", "On f22 a larger first eps (0.5 sqrt n) escapes local minima.", partial(radius, 22, "epsilon-0.5")),
+        ("app. F", "Values with normal or even distributions (f15, f18, f23) are easier to learn than skewed ones.",
+         partial(untestable, "Results of runs hold no training errors.")),
+        ("fig. 4c", "In 784-D EGL with m = 64 beats CMA-ES, CG and IGL.",
+         partial(high_dimension, "egl-fc-m64", ("cma", "cg", "igl-m64"))),
+        ("fig. 4c", "In 784-D m = 800 ends better than m = 64.",
+         partial(high_dimension, "egl-fc-m800", ("egl-fc-m64",))),
+        ("app. H", "In 784-D with m = 32, half cone and half ball gain 18 % over the ball.",
+         cone_gain),
+    ):  # fmt: skip
+        out.append(Claim(place, text, check))
+    return out
