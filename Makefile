@@ -38,7 +38,7 @@ bench: .venv/dev
 	@touch $@
 
 .venv/dev: .venv/bin/python pyproject.toml constraints.txt
-	$(PY) -m pip install --quiet -c constraints.txt -e ".[dev,nn,cli,parallel,dask,bench]"
+	$(PY) -m pip install --quiet -c constraints.txt -e ".[dev,nn,cli,parallel,dask,bench,latent]"
 	@touch $@ .venv/run
 
 clean:

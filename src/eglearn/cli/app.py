@@ -10,6 +10,8 @@ from typing import Annotated, Any
 from cyclopts import App, CycloptsError, Parameter
 
 from .. import __version__
+from .bench import bench_app
+from .data import data_app
 from .errors import Failure, Usage
 from .options import Given, read_config, resume_options, run_options, with_options
 
@@ -20,6 +22,8 @@ Every error is one sentence on standard error; --debug (with any command) adds t
 
 app = App(name="eglearn", help=_HELP, version=__version__, help_format="plaintext")
 _Flag = Parameter(negative="", show_default=False)
+app.command(bench_app)
+app.command(data_app)
 
 
 @app.command
@@ -120,6 +124,37 @@ def report(store: str, /, *, out: str = "report.html") -> int:
         raise Failure(f"reports need the package {error.name}: install it") from error
     write_report(store, out)
     sys.stdout.write(f"{out} written: open it in a browser\n")
+    return 0
+
+
+@app.command
+def experiment(
+    name: str | None = None,
+    /,
+    *,
+    out: str = "experiments",
+    docs: str | None = None,
+    show_list: Annotated[bool, Parameter(name="--list", negative="", show_default=False)] = False,
+) -> int:
+    """Draw an illustration of the paper again, from scratch, and say what was found.
+
+    Parameters
+    ----------
+    name
+        Of the experiment; --list shows all.
+    out
+        The folder for pictures and tables.
+    docs
+        Also write a page about it into this folder.
+    show_list
+        Show all experiments and how long they take.
+    """
+    from .experiment import list_experiments, run_experiment
+
+    if show_list:
+        list_experiments()
+    else:
+        run_experiment(name, out, docs)
     return 0
 
 

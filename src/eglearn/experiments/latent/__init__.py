@@ -1,0 +1,24 @@
+"""Searching the latent space of a generator for an image with wanted attributes and landmarks (paper, app. G).
+
+``LatentCost`` is the paper's cost around any four networks; ``load_garments`` are four that are shipped.
+"""
+
+from .cost import WEIGHTS, LatentCost, Terms
+from .garments import Garments, bounds, load_garments, start
+from .protocols import AttributeClassifier, Critic, Generator, LandmarkEstimator, Networks, Target
+
+__all__ = [
+    "WEIGHTS",
+    "AttributeClassifier",
+    "Critic",
+    "Garments",
+    "Generator",
+    "LandmarkEstimator",
+    "LatentCost",
+    "Networks",
+    "Target",
+    "Terms",
+    "bounds",
+    "load_garments",
+    "start",
+]

@@ -1,0 +1,42 @@
+"""``python -m eglearn.experiments.latent run FOLDER`` does the searches, ``page FOLDER DOCS`` writes their page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from .page import write_gallery
+from .runs import BUDGET, PROBLEMS, run_searches
+from .searches import ALGORITHMS
+
+
+def main() -> None:
+    """Read the command line and do what it says."""
+    parser = argparse.ArgumentParser(prog="python -m eglearn.experiments.latent", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="do the searches that are missing")
+    run.add_argument("folder", help="where results.parquet is or will be")
+    run.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS), metavar="NAME")
+    run.add_argument("--again", nargs="+", choices=ALGORITHMS, default=[], metavar="NAME", help="drop their rows first")
+    run.add_argument("--problems", type=int, default=PROBLEMS)
+    run.add_argument("--budget", type=int, default=BUDGET)
+    run.add_argument("--seed", type=int, default=0)
+    page = commands.add_parser("page", help="write latent.md and its pictures")
+    page.add_argument("folder", help="the folder of the searches")
+    page.add_argument("docs", help="the folder to write into")
+    given = vars(parser.parse_args())
+    begin = time.monotonic()
+
+    def progress(done: int, total: int, text: str) -> None:
+        sys.stdout.write(f"{time.monotonic() - begin:7.0f} s  {done} of {total}: {text}\n")
+        sys.stdout.flush()
+
+    if given.pop("command") == "run":
+        run_searches(given.pop("folder"), **given, progress=progress)
+    else:
+        sys.stdout.write(f"{write_gallery(given['folder'], given['docs'])} written\n")
+
+
+if __name__ == "__main__":
+    main()
