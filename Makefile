@@ -2,7 +2,7 @@
 PY := .venv/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test lint types unit wheel-check soak bench clean
+.PHONY: run test lint types unit wheel-check soak bench docs clean
 
 run: .venv/run
 	OMP_NUM_THREADS=1 $(PY) examples/rippled_bowl.py
@@ -17,7 +17,7 @@ types: .venv/dev
 	$(PY) -m mypy
 
 unit: .venv/dev
-	$(PY) -m pytest -q -n 2
+	OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2
 
 wheel-check: .venv/dev
 	$(PY) tests/wheel_check.py
@@ -29,6 +29,15 @@ soak: .venv/dev
 bench: .venv/dev
 	$(PY) benchmarks/gradient_quality.py
 	$(PY) benchmarks/store_speed.py
+	$(PY) benchmarks/high_dimension.py
+
+EXPERIMENTS := mean-gradient-1d mean-gradient-2d spline-vs-fc controllable-accuracy continuity convergence suite-gallery
+
+docs: .venv/dev
+	OMP_NUM_THREADS=1 $(PY) docs/how_it_works.py
+	for name in $(EXPERIMENTS); do \
+	  OMP_NUM_THREADS=1 .venv/bin/eglearn experiment $$name --out build/experiments --docs docs/experiments || exit 1; done
+	$(PY) -m eglearn.experiments.latent page results/latent-garments docs/experiments
 
 .venv/bin/python:
 	python3 -m venv .venv
