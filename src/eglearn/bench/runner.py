@@ -10,9 +10,12 @@ import importlib
 import itertools
 import multiprocessing
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -154,12 +157,12 @@ def _on_processes(
     todo: list[Job], workers: int, observe: str | None, plugins: tuple[str, ...]
 ) -> Generator[tuple[Job, Row]]:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["eglearn.bench.worker", "scipy.optimize", "cocoex", "cma"])
     queue = [(job, 1) for job in reversed(todo)]
     active: dict[Connection, tuple[Any, Job, int]] = {}
     saved = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # the fork server reads it once, when it starts
     try:
+        _start_server({job.algorithm for job in todo})
         while queue or active:
             while queue and len(active) < workers:
                 job, tries = queue.pop()
@@ -194,6 +197,23 @@ def _on_processes(
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _start_server(algorithms: set[str]) -> None:
+    """Start the server that workers are forked from, with what the algorithms need imported there once.
+
+    It and its workers are deaf to Ctrl-C: a terminal sends that to every process, and only this one is to answer.
+    """
+    needs = sorted({need for name in algorithms for need in ALGORITHMS[name].needs})
+    forkserver.set_forkserver_preload(["eglearn.bench.worker", "cocoex", *needs])
+    if threading.current_thread() is not threading.main_thread():
+        forkserver.ensure_running()  # Python sets signal handlers in the main thread only
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _on_dask(

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from .bench_grid import check_algorithms, check_observe, load_plugins, make_grid, need, usable_cores
-from .bench_running import Board, benchmark, has_results, snapshots, start_workers, summary
+from .bench_running import Board, benchmark, has_results, snapshots, summary
 from .errors import INTERRUPTED, Failure, Usage
 
 bench_app = App(
@@ -94,8 +94,6 @@ def run(
         check_observe(observe, grid)
     if dask is not None:
         need("distributed", extra="dask")
-    else:
-        start_workers(grid.algorithms)
     board = Board(sys.stdout, quiet)
     try:
         if grid.snapshots:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 import shlex
-import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -39,27 +37,6 @@ class Refused(Failure):
     """The folder of results cannot be used."""
 
     code = STORE
-
-
-def start_workers(algorithms: Iterable[str]) -> None:
-    """Start the server that worker processes are forked from.
-
-    What the algorithms need is imported there once, and not in every run. It is deaf to Ctrl-C: a terminal sends that
-    to every process, and this one alone is to answer.
-    """
-    from multiprocessing import forkserver, get_context
-
-    from ..bench.algorithms import ALGORITHMS
-    from ..bench.worker import ONE_THREAD
-
-    needs = sorted({need for name in algorithms for need in ALGORITHMS[name].needs})
-    get_context("forkserver").set_forkserver_preload(["eglearn.bench.worker", "cocoex", *needs])
-    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        forkserver.ensure_running()
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 class Board:
