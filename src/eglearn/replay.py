@@ -30,6 +30,11 @@ class Samples:
         """The rows of ``values`` (N, ...) split into batches."""
         return np.split(values, np.cumsum(self.sizes)[:-1])
 
+    def newest(self) -> Samples:
+        """The last batch alone."""
+        k = self.sizes[-1]
+        return Samples(self.z[-k:], self.v[-k:], (k,), self.origin)
+
     def padded(self) -> tuple[Array, Array, Array]:
         """Points (B, M, n) relative to their batch's mean, values (B, M) and weights (B, M): 1, or 0 for padding."""
         largest = max(self.sizes)

@@ -156,14 +156,19 @@ class GradientNetwork(_Network):
         self.anchor = CLOSED_FORMS[settings.anchor](settings) if anchored else None
 
     def fit(self, samples: Samples, radius: float, rng: np.random.Generator) -> Fit:
-        """Train, then keep the network's part only if it lowers the anchor's loss."""
+        """Train, then keep the network's part only if it lowers the anchor's loss.
+
+        The loss is that of all samples if it decides something, else of the newest batch, which is cheaper by far.
+        """
         s = self.settings
         anchor = None if self.anchor is None else self.anchor.fit(samples, radius, rng)
         base = np.zeros_like(samples.z) if anchor is None else anchor.gradient(samples.z)
         loss_of = self._all_pairs if s.pairing == "all" else self._single_pairs
         self._train(loss_of(samples, base, radius, rng))
-        learned = self._evaluate(samples.z)
-        loss = pair_loss(base + learned, samples, s.order, s.loss) if np.isfinite(learned).all() else math.inf
+        judged = samples.newest() if anchor is None else samples
+        learned = self._evaluate(judged.z)
+        known = base[len(base) - len(judged.z) :]
+        loss = pair_loss(known + learned, judged, s.order, s.loss) if np.isfinite(learned).all() else math.inf
         if not math.isfinite(loss):
             self._restart()
         if anchor is None:
@@ -261,11 +266,9 @@ class ValueNetwork(_Network):
             return total
 
         self._train(loss)
+        newest = samples.sizes[-1]
         with torch.no_grad():
-            values = torch.cat(
-                [self._output(part)[:, 0] for part in (z[k : k + _CHUNK] for k in range(0, len(z), _CHUNK))]
-            )
-            final = float(penalty(values - v, s.loss).mean())
+            final = float(penalty(self._output(z[-newest:])[:, 0] - v[-newest:], s.loss).mean())
         if not math.isfinite(final):
             self._restart()
             return NetworkFit(np.zeros_like, math.inf)
