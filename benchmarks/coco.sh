@@ -1,0 +1,26 @@
+#!/bin/sh
+# Every run behind docs/results/coco.md, in the order of how much it tells. Killed, it goes on where it was.
+# About 18 hours of one core in all; run it as: nice sh benchmarks/coco.sh
+set -e
+cd "$(dirname "$0")/.."
+run() { .venv/bin/eglearn bench run "$@"; }
+
+SEVEN=nelder-mead,slsqp,powell,cg,bfgs,cma
+run --out results/coco/baselines --dims 40,20,10 --algorithms bipop-cma
+run --out results/coco/baselines --dims 40,20,10 --algorithms $SEVEN
+run --out results/coco/baselines --dims 5,3,2 --algorithms bipop-cma,$SEVEN
+# COBYLA takes milliseconds an evaluation from 10-D on: capped there.
+run --out results/coco/baselines --dims 5,3,2 --algorithms cobyla
+run --out results/coco/baselines --dims 10 --algorithms cobyla --budget 30000
+run --out results/coco/baselines --dims 20 --algorithms cobyla --budget 15000
+run --out results/coco/baselines --dims 40 --algorithms cobyla --budget 5000
+
+run --out results/coco/networks --dims 40,10,2 --instances 1 --algorithms egl-fc,igl,egl-spline --budget 15000
+
+for name in networks jump replay-perturbation epsilon output-map; do
+    run --out results/coco/ablations --ablation $name
+done
+
+for name in egl-paper-fc egl-paper egl-authors; do
+    run --out results/coco/paper --dims 10 --instances 1 --algorithms $name --budget 6400
+done
