@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["EGL", "IGL", "ConvergentEGL", "Result", "Settings", "Status", "minimize"]
+__all__ = ["EGL", "IGL", "AutoEGL", "ConvergentEGL", "Result", "Settings", "Status", "minimize"]
 
 if TYPE_CHECKING:
-    from .algorithms import EGL, IGL, ConvergentEGL
+    from .algorithms import EGL, IGL, AutoEGL, ConvergentEGL
     from .result import Result, Status
     from .run import minimize
     from .settings import Settings
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "EGL": ".algorithms",
     "IGL": ".algorithms",
+    "AutoEGL": ".algorithms",
     "ConvergentEGL": ".algorithms",
     "Result": ".result",
     "Status": ".result",

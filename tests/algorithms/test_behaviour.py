@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.functions import FUNCTIONS, ripples, sphere
 
-from eglearn import EGL, IGL, ConvergentEGL, Settings
+from eglearn import EGL, IGL, AutoEGL, ConvergentEGL, Settings
 from eglearn.algorithms import ALGORITHMS
 from eglearn.settings import MODELS, NETWORKS
 
@@ -25,6 +25,7 @@ def variants():
         yield f"EGL-{model}-anchored", functools.partial(EGL, settings=settings)
         yield f"IGL-{model}", functools.partial(IGL, settings=Settings.for_model(model, **SMALL))
     yield "ConvergentEGL", ConvergentEGL
+    yield "AutoEGL", AutoEGL
 
 
 VARIANTS = dict(variants())

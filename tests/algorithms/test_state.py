@@ -10,7 +10,7 @@ import torch
 from tests.algorithms.test_behaviour import VARIANTS
 from tests.functions import ripples
 
-from eglearn import EGL, Settings
+from eglearn import EGL, AutoEGL, Settings
 from eglearn.algorithms import ALGORITHMS
 from eglearn.serialize import dumps, loads
 
@@ -70,7 +70,7 @@ np.save(sys.argv[2], remaining(opt))
 """
 
 
-@pytest.mark.parametrize("variant", ["EGL-affine", "EGL-fc-anchored", "EGL-spline", "IGL-fc"])
+@pytest.mark.parametrize("variant", ["EGL-affine", "EGL-fc-anchored", "EGL-spline", "IGL-fc", "AutoEGL"])
 def test_a_new_process_continues_exactly(variant, tmp_path):
     opt = advanced(VARIANTS[variant], 217)
     (tmp_path / "state").write_bytes(dumps(opt.state()))
@@ -106,7 +106,7 @@ def test_global_random_states_are_untouched():
     random.seed(2)
     torch.manual_seed(3)
     before = np.random.get_state()[1].copy(), random.getstate(), torch.random.get_rng_state()  # noqa: NPY002
-    for variant in ("EGL-affine", "EGL-fc-anchored", "EGL-spline", "IGL-fc", "ConvergentEGL"):
+    for variant in ("EGL-affine", "EGL-fc-anchored", "EGL-spline", "IGL-fc", "ConvergentEGL", "AutoEGL"):
         remaining(advanced(VARIANTS[variant], 100))
     assert np.array_equal(np.random.get_state()[1], before[0])  # noqa: NPY002
     assert random.getstate() == before[1]
@@ -124,4 +124,5 @@ def test_a_state_holds_only_plain_data():
             assert value is None or type(value) in (bool, int, float, str, np.ndarray, np.float64), type(value)
 
     check(advanced(VARIANTS["EGL-spline"], 60).state())
+    check(advanced(AutoEGL, 60).state())
     check(EGL(BOUNDS, budget=5, settings=Settings()).state())

@@ -1,0 +1,70 @@
+"""Learned gradients as part of a search that chooses its means by itself."""
+
+from __future__ import annotations
+
+import math
+
+from .._typing import Array, State
+from ..passes import Schedule
+from ..settings import Settings
+from .base import AskTell
+
+
+class AutoEGL(AskTell):
+    """A descent along a learned affine gradient, then line searches, then restarts, until the budget is used.
+
+    ``eglearn.passes`` tells what each pass does, ``Schedule`` who runs next.
+
+    Parameters
+    ----------
+    bounds, x0, budget, seed, scale
+        As for EGL.
+    settings : Settings or None
+        Used is ``m``, the batch of the descents; all else must be as in ``Settings()``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> opt = AutoEGL([(-5, 5)] * 10, budget=2000, seed=1)
+    >>> while not opt.stop():
+    ...     X = opt.ask()
+    ...     opt.tell(X, [np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2) for x in X])
+    >>> bool(opt.best_y < 1e-2)
+    True
+    """
+
+    def _start(self) -> None:
+        given, plain = self.settings.state(), Settings().state()
+        if other := [name for name in given if name != "m" and given[name] != plain[name]]:
+            name = other[0]
+            raise ValueError(f"Settings.{name} = {given[name]!r}: AutoEGL uses only m; leave the others as they are")
+        self._schedule = Schedule(self._rng, self.box.start, self.settings.m)
+
+    @property
+    def candidate_u(self) -> Array:
+        """The best point: passes come and go, and the centre of the current one may be far from good."""
+        return self.best_u
+
+    def _propose(self) -> Array:
+        return self._schedule.propose()
+
+    def _learn(self, u: Array, y: Array, foreign_u: Array, foreign_y: Array) -> None:
+        # A pass may zoom in to the resolution of floats; the next one begins afresh.
+        self._converged = False
+        for point, value in zip(foreign_u, foreign_y, strict=True):
+            self._schedule.note_foreign(point, float(value))
+        self._schedule.learn(u, y)
+
+    def progress(self) -> dict[str, float]:
+        """Numbers that tell how the search goes: of the current pass, and how many restarts there were."""
+        if self.n == 0:
+            return {"candidate": self.best_y, "epsilon": math.nan, "restarts": 0.0}
+        schedule = self._schedule
+        active = schedule.active
+        return {"candidate": active.best_y, "epsilon": active.radius, "restarts": float(schedule.restarts)}
+
+    def _search_state(self) -> State:
+        return self._schedule.state()
+
+    def _load_search_state(self, state: State) -> None:
+        self._schedule = Schedule.from_state(self._rng, state)

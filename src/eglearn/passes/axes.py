@@ -1,0 +1,134 @@
+"""Line searches along all coordinates at once, for functions that are sums over coordinates."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from .._typing import Array
+from .base import Pass
+from .model import differences, exponent_of
+
+# Points of the first grid and of a whole profile, a coordinate.
+_GRID, _PROFILE = 10, 100
+# Points a coordinate between two tests.
+_EVERY = 30
+# Combined gain over the sum of single gains, from which on a function counts as separable; if there is no gain, the
+# loss must be the sum of the losses to this share.
+_SEPARABLE, _ADDITIVE = 0.5, 0.01
+# An interval is not worth a point when it is this short.
+_SHORTEST = 1e-9
+# What a next point must gain: this share of the profile's median above its best.
+_GAIN = 1e-3
+
+
+class Axes(Pass):
+    """Profiles of the function along each coordinate through one point, refined globally.
+
+    The next point of a profile halves the interval that would need the least curvature to hold a value below the
+    best (STEP: Swarzberg, Seront, Bersini 1994). After the grid, and now and then, the point with the best value of
+    each coordinate is tried: if it gains less than half of what the profiles gain one by one, the pass ends. A start
+    that is the best on all profiles tells nothing; then the second best places are combined, and losses must add up.
+
+    Parameters
+    ----------
+    rng, start
+        See ``Pass``.
+    value : float
+        The value at the start; it must be known.
+    """
+
+    fields: ClassVar[tuple[str, ...]] = (*Pass.fields, "centre", "value", "points", "values", "ratio", "testing")
+
+    def __init__(self, rng: np.random.Generator, start: Array, value: float) -> None:
+        super().__init__(rng, start, value)
+        self.centre, self.value = start.copy(), value
+        self.points, self.values = start[:, None].copy(), np.full((self.n, 1), value)
+        """(n, k): the profiles, sorted along the rows."""
+        self.ratio = math.nan
+        """Combined gain (or loss) over the sum of single ones at the last test."""
+        self.testing = False
+        """Whether the next batch is the combined point."""
+
+    @property
+    def radius(self) -> float:
+        """The whole cube."""
+        return 1.0
+
+    def propose(self) -> Array:
+        """The combined point, or new points on each profile: at first the grid, then at least four points in all."""
+        if self.testing:
+            return self._combined()[0][None]
+        if self.points.shape[1] == 1:
+            places = np.tile(np.linspace(-1, 1, _GRID), (self.n, 1))
+        else:
+            count = min(math.ceil(4 / self.n), _PROFILE + 1 - self.points.shape[1])
+            left = np.argsort(self._needed_curvature(), axis=1, kind="stable")[:, :count]
+            places = 0.5 * np.take_along_axis(self.points, left, 1) + 0.5 * np.take_along_axis(self.points, left + 1, 1)
+        count = places.shape[1]
+        u = np.tile(self.centre, (self.n * count, 1))
+        u[np.arange(self.n * count), np.repeat(np.arange(self.n), count)] = places.ravel()
+        return u
+
+    def _combined(self) -> tuple[Array, Array]:
+        """The point of the best places of all profiles, and their values."""
+        values = self.values
+        if not (values < self.value).any():
+            values = np.where(self.points == self.centre[:, None], np.inf, values)
+        best = np.argmin(values, axis=1)[:, None]
+        return np.take_along_axis(self.points, best, 1)[:, 0], np.take_along_axis(self.values, best, 1)[:, 0]
+
+    def _needed_curvature(self) -> Array:
+        """(n, k - 1): of a parabola through both ends of the interval that dips below the best by the least gain."""
+        gaps = self._gaps()
+        rounding = np.ldexp(np.abs(self.values).max(axis=1) * np.finfo(float).eps, -self._exponent())
+        least = np.maximum(_GAIN * np.median(gaps, axis=1), rounding)[:, None]
+        least[least == 0] = 1.0  # all values are 0: only the widths count
+        roots = np.sqrt(gaps + least)
+        width = np.diff(self.points, axis=1)
+        needed = ((roots[:, :-1] + roots[:, 1:]) / np.maximum(width, _SHORTEST)) ** 2
+        return np.where(width < _SHORTEST, np.inf, needed)
+
+    def _exponent(self) -> int:
+        return exponent_of(self.values * 0.25 - self.value * 0.25)
+
+    def _gaps(self) -> Array:
+        """(n, k): values above the best of their profile, in units of the largest."""
+        scaled = differences(self.values, self.value, self._exponent())
+        gaps: Array = scaled - scaled.min(axis=1, keepdims=True)
+        return gaps
+
+    def _learn(self, u: Array, y: Array) -> None:
+        self._note_best(u, y)
+        if self.testing:
+            self._judge(y)
+            return
+        if not np.isfinite(y).any():
+            self.done = "failed"
+            return
+        count = len(y) // self.n  # less than proposed: the budget is at its end, and nothing follows
+        if count * self.n < len(y) or count == 0:
+            self.done = "cut"
+            return
+        # A failed point stands as the worst one known: nothing is expected near it.
+        y = np.where(np.isfinite(y), y, np.nanmax(np.append(y, self.values.max()))).reshape(self.n, count)
+        places = u[np.arange(len(u)), np.repeat(np.arange(self.n), count)].reshape(self.n, count)
+        points, values = np.hstack([self.points, places]), np.hstack([self.values, y])
+        order = np.argsort(points, axis=1, kind="stable")
+        before = self.points.shape[1] - 1
+        self.points, self.values = np.take_along_axis(points, order, 1), np.take_along_axis(values, order, 1)
+        after = before + count
+        self.testing = before == 0 or after >= _PROFILE or after // _EVERY > before // _EVERY
+
+    def _judge(self, combined: Array) -> None:
+        self.testing = False
+        exponent = self._exponent()
+        single = float(np.sum(differences(self._combined()[1], self.value, exponent)))
+        together = float(differences(combined, self.value, exponent)[0])
+        self.ratio = together / single if single != 0 and not math.isnan(together) else 0.0
+        if self.ratio < _SEPARABLE or (single > 0 and abs(self.ratio - 1) > _ADDITIVE):
+            self.done = "not separable"
+        elif self.points.shape[1] > _PROFILE:
+            self.done = "separable"

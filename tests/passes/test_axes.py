@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from tests.passes.driver import centre, continues_exactly, rastrigin, rotated_rastrigin, run
+
+from eglearn.passes import Axes
+
+
+def axes(fun, start, seed=0):
+    return Axes(np.random.default_rng(seed), start, float(fun(start[None])[0]))
+
+
+def test_a_separable_function_with_many_minima_is_solved():
+    start = np.full(10, 0.37)
+    p = axes(rastrigin, start)
+    run(p, rastrigin)
+    assert p.done == "separable"
+    assert p.ratio == pytest.approx(1)
+    assert p.used <= 1010
+    np.testing.assert_allclose(p.best_u, centre(10), atol=0.01)  # in the right basin of all coordinates
+
+
+def test_a_rotated_one_is_given_up_early():
+    given_up = 0
+    for seed in range(5):
+        start = np.random.default_rng(seed).uniform(-0.5, 0.5, 10)
+        p = axes(rotated_rastrigin, start)
+        run(p, rotated_rastrigin)
+        given_up += p.done == "not separable" and p.used <= 101
+    assert given_up >= 4
+
+
+def test_a_start_better_than_the_grid_is_no_reason_to_give_up():
+    """In a local minimum near the best, none of ten points along a coordinate is better."""
+    start = centre(10).copy()
+    start[0] += 0.2
+    start[2] -= 0.2
+    p = axes(rastrigin, start)
+    batch = p.propose()
+    assert (rastrigin(batch) > rastrigin(start[None])).all()
+    p.learn(batch, rastrigin(batch))
+    assert p.testing
+    run(p, rastrigin)
+    assert p.done == "separable"
+    np.testing.assert_allclose(p.best_u, centre(10), atol=0.01)
+    c = centre(10)
+    p = axes(rotated_rastrigin, c)
+    run(p, rotated_rastrigin)
+    assert (p.done, p.used) == ("not separable", 101)
+
+
+def test_points_differ_from_the_centre_in_one_coordinate():
+    start = np.linspace(-1, 1, 5)
+    p = axes(rastrigin, start)
+    for u in run(p, rastrigin):
+        moved = np.sum(u != start, axis=1)
+        assert len(u) == 1 or (moved <= 1).all()
+    assert p.points.shape == p.values.shape == (5, 101)
+    assert (np.diff(p.points, axis=1) >= 0).all()
+    for j in range(5):
+        u = np.tile(start, (101, 1))
+        u[:, j] = p.points[j]
+        np.testing.assert_array_equal(rastrigin(u), p.values[j])
+
+
+@pytest.mark.parametrize("level", [0.0, 1e308, -1e308, 5e-324])
+def test_constant_values(level):
+    p = axes(lambda u: np.full(len(u), level), np.zeros(3))
+    run(p, lambda u: np.full(len(u), level))
+    assert p.done == "not separable"
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_dimensions_have_batches_of_at_least_four(n):
+    p = axes(rastrigin, np.full(n, 0.9))
+    batches = run(p, rastrigin)
+    assert p.done == "separable"
+    assert p.points.shape[1] == 101
+    assert sum(4 > len(u) > 1 for u in batches) <= 1
+    assert sum(len(u) == 1 for u in batches) <= 6
+
+
+def test_huge_values_and_failures():
+    def fun(u):
+        y = np.sign(u[:, 0]) * 1.7e308
+        y[::3] = np.nan
+        return y
+
+    p = Axes(np.random.default_rng(0), np.full(4, 0.5), 1.7e308)
+    run(p, fun)
+    assert p.done is not None
+    assert p.best_y == -1.7e308
+    p = Axes(np.random.default_rng(0), np.full(4, 0.5), 1.0)
+    u = p.propose()
+    p.learn(u, np.full(len(u), np.nan))
+    assert p.done == "failed"
+
+
+def test_resume():
+    start = np.full(4, 0.37)
+    assert continues_exactly(lambda: axes(rastrigin, start), rastrigin, (1, 40, 41, 130, 300))

@@ -1,0 +1,163 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+from tests.passes.driver import centre, continues_exactly, ellipsoid, rastrigin, rosenbrock, rotated_rastrigin, run
+
+from eglearn import AutoEGL, Settings, Status
+from eglearn.passes import Axes, Schedule
+
+
+def schedule(n, seed=0):
+    return Schedule(np.random.default_rng(seed), np.full(n, -0.3))
+
+
+def turns(s, fun, limit):
+    """Evaluations by role and kind."""
+    count = Counter()
+    while s.used < limit:
+        name = "first" if s.descending else s.role, type(s.active).__name__
+        u = s.propose()
+        s.learn(u, fun(u))
+        count[name] += len(u)
+    return count
+
+
+def test_shares_of_the_evaluations():
+    count = turns(schedule(4), rotated_rastrigin, 30_000)
+    assert count["first", "Descent"] < 500
+    assert count["axes", "Axes"] < 500
+    small = count["small", "Adaptation"] + count["small", "Descent"]
+    large = count["large", "Adaptation"]
+    assert 0.3 < small / (small + large) < 0.7
+    assert count["small", "Descent"] > 1000
+
+
+def slow(u):
+    """Always a little better: a descent never ends."""
+    slow.level *= 0.999
+    return slow.level * (1 + 0.1 * np.sum((u - centre(u.shape[1])) ** 2, axis=1))
+
+
+def test_a_first_descent_that_goes_on_gaining_gets_a_third():
+    slow.level = 1.0
+    s = schedule(3)
+    count = turns(s, slow, 20_000)
+    assert s.restarts
+    assert count["first", "Descent"] == s.descent_used
+    assert 0.25 < s.descent_used / s.used < 0.4
+
+
+def test_a_descent_that_ends_is_left():
+    s = schedule(4)
+    count = turns(s, ellipsoid, 6000)
+    assert s.best_y < 1e-10
+    assert s.descent.done == "converged"
+    assert count["first", "Descent"] == s.descent.used < 2000
+
+
+def test_populations_double():
+    s = schedule(3)
+    sizes = []
+    while s.used < 20_000:
+        if s.role == "large" and (not sizes or sizes[-1] is not s.current):
+            sizes.append(s.current)
+        u = s.propose()
+        s.learn(u, rotated_rastrigin(u))
+    sizes = [p.size for p in sizes]
+    assert len(sizes) >= 3
+    assert sizes == [7 * 2 ** (k + 1) for k in range(len(sizes))]
+
+
+@pytest.mark.parametrize("fun", [rosenbrock, rastrigin, rotated_rastrigin])
+def test_resume_in_every_kind_of_pass(fun):
+    assert continues_exactly(lambda: schedule(4), fun, (30, 300, 520, 900, 1700, 4000), more=250)
+
+
+def test_after_a_better_foreign_point_a_descent_begins_there():
+    s = schedule(4)
+    run(s, rotated_rastrigin, 700)
+    place = centre(4) + 0.001
+    s.note_foreign(place, float(rotated_rastrigin(place[None])[0]))
+    run(s, rotated_rastrigin, 8000)
+    assert s.best_y < 1e-12
+    assert not s.found
+
+
+def test_a_restart_after_failures_begins_where_values_are():
+    s = schedule(3)
+    run(s, rotated_rastrigin, 3000)
+    s.failed = True
+    s._restart()
+    np.testing.assert_array_equal(s.current.best_u, s.best_u)
+
+
+def test_half_of_the_box_fails():
+    def fun(x):
+        y = np.sum((x - 0.7) ** 2, axis=1)
+        y[np.sum(x, axis=1) < 0] = np.nan
+        return y
+
+    opt = AutoEGL([(-1, 1)] * 3, budget=5000)
+    while not opt.stop():
+        x = opt.ask()
+        opt.tell(x, fun(x))
+    assert opt.stop() is Status.BUDGET
+    assert opt.best_y < 1e-12
+
+
+def test_rastrigin_as_a_whole():
+    opt = AutoEGL([(-5, 5)] * 5, np.full(5, 4.2), budget=3000, seed=2)
+    while not opt.stop():
+        x = opt.ask()
+        opt.tell(x, rastrigin(x / 5))
+    assert opt.best_y < 1e-10
+    assert opt.nfev == 3000
+    np.testing.assert_array_equal(opt.x_favorite, opt.best_x)
+    assert set(opt.progress()) == {"candidate", "epsilon", "restarts"}
+
+
+def test_a_hundred_dimensions():
+    opt = AutoEGL([(-5, 5)] * 100, np.full(100, 2.0), budget=1500)
+    while not opt.stop():
+        x = opt.ask()
+        opt.tell(x, np.sum(x**2, axis=1))
+    assert opt.best_y < 1e-3
+
+
+def test_values_times_a_power_of_two_change_nothing_in_any_pass():
+    """To the last bit, through all kinds of passes."""
+
+    def points(power):
+        s = schedule(2, seed=1)
+        kinds, asked = set(), []
+        while s.used < 2000:
+            kinds.add(type(s.active))
+            u = s.propose()
+            asked.append(u)
+            s.learn(u, rotated_rastrigin(u) * 2.0**power)
+        assert len(kinds) == 3
+        return np.concatenate(asked)
+
+    plain = points(0)
+    for power in (-600, 600):
+        np.testing.assert_array_equal(points(power), plain)
+
+
+def test_an_offset_does_not_change_what_ends_a_pass():
+    """Up to rounding: the passes of a run with values around 1000 are as long as without."""
+    lengths = []
+    for offset in (0.0, 1000.0):
+        s = schedule(3)
+        p = Axes(s.rng, s.start, float(rastrigin(s.start[None])[0]) + offset)
+        run(p, lambda u, offset=offset: rastrigin(u) + offset)
+        lengths.append((p.used, p.done))
+    assert lengths[0] == lengths[1]
+
+
+def test_only_m_is_used_of_the_settings():
+    opt = AutoEGL([(-1, 1)] * 3, budget=100, settings=Settings(m=9))
+    opt.tell(opt.ask(), np.arange(4.0))
+    assert len(opt.ask()) == 9
+    with pytest.raises(ValueError, match=r"Settings\.epsilon = 0\.5: AutoEGL uses only m"):
+        AutoEGL([(-1, 1)] * 3, budget=100, settings=Settings(epsilon=0.5))
