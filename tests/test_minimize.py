@@ -79,7 +79,7 @@ def test_vectorized_equals_serial():
 def test_vectorized_with_a_wrong_number_of_values_fails_with_the_reason():
     res = minimize(lambda x: np.ones(3), BOX, budget=300, vectorized=True)
     assert res.status is Status.ALL_FAILED
-    assert "returned 3 values for 16 points" in res.message
+    assert "returned 3 values for 4 points" in res.message
 
 
 @pytest.mark.parametrize("budget", [0, 1, 5, 17])
@@ -95,7 +95,7 @@ def test_small_budgets(budget):
 
 
 def test_one_dimension():
-    assert minimize(lambda x: (x[0] - 2) ** 2, [(-5, 5)], budget=400).x[0] == pytest.approx(2, abs=1e-3)
+    assert minimize(lambda x: (x[0] - 2) ** 2, [(-5, 5)], budget=400).x[0] == pytest.approx(2, abs=1e-7)
 
 
 BAD = {
@@ -228,7 +228,7 @@ def test_ctrl_c_loses_no_finished_evaluation(stop):
 
 
 def test_infinite_bounds():
-    target = np.array([30.0, -4.0, 6.0])
+    target = np.array([30.0, -4.0, 0.5])
     res = minimize(
         lambda x: np.sum((x - target) ** 2),
         [(None, None), (-np.inf, 2), (0, None)],
@@ -236,7 +236,7 @@ def test_infinite_bounds():
         scale=10.0,
         budget=3000,
     )
-    np.testing.assert_allclose(res.x, target, atol=0.05)
+    np.testing.assert_allclose(res.x, target, atol=1e-6)
     with pytest.raises(ValueError, match="needs x0 and scale"):
         minimize(f, [(None, None)], budget=10)
     with pytest.raises(ValueError, match="needs scale"):
@@ -245,7 +245,7 @@ def test_infinite_bounds():
 
 def test_unbounded_problems_need_no_bounds_argument():
     res = minimize(f, None, [0.0, 0.0], scale=1.0, budget=1000)
-    np.testing.assert_allclose(res.x, 1, atol=1e-2)
+    np.testing.assert_allclose(res.x, 1, atol=1e-6)
 
 
 def test_fixed_coordinates():

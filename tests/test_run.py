@@ -204,8 +204,12 @@ def test_all_failed_says_how_many_and_why(tmp_path):
         raise OSError("no licence left")
 
     result = minimize(bad, BOX, budget=500, workers=2, store=tmp_path / "run.egl")
-    assert (result.status, result.nfev) == (Status.ALL_FAILED, 32)
-    assert "32 evaluations failed, the first because the objective raised OSError: no licence left." in result.message
+    assert result.status is Status.ALL_FAILED
+    assert 30 <= result.nfev < 60
+    assert (
+        f"{result.nfev} evaluations failed, the first because the objective raised OSError: no licence left."
+        in result.message
+    )
 
 
 def test_another_run_is_refused_by_name(tmp_path):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .algorithms import EGL, AskTell
+from .algorithms import AskTell, default_algorithm
 from .evaluation import Command, Evaluator, ObjectiveError, Outcome, make_evaluator
 from .result import Result, Status, describe
 from .serialize import dumps
@@ -47,7 +47,7 @@ def minimize(
     callback: Callback | None = None,
     target: float | None = None,
     max_seconds: float | None = None,
-    algorithm: type[AskTell] = EGL,
+    algorithm: type[AskTell] | None = None,
 ) -> Result:
     """Minimise ``fun`` inside ``bounds`` with at most ``budget`` evaluations.
 
@@ -93,8 +93,8 @@ def minimize(
         Stop after the batch in which a value at or below this is found.
     max_seconds : float or None
         Stop after the batch in which this time is over.
-    algorithm : class
-        EGL, IGL or ConvergentEGL.
+    algorithm : class or None
+        AutoEGL, EGL, IGL or ConvergentEGL; None is AutoEGL, or EGL if ``settings`` change more than ``m``.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def minimize(
     --------
     >>> import numpy as np
     >>> result = minimize(lambda x: np.sum((x - 1) ** 2), [(-5, 5)] * 10, budget=2000)
-    >>> result.nfev, bool(result.fun < 1e-2)
+    >>> result.nfev, bool(result.fun < 1e-12)
     (2000, True)
     """
     penalty = _penalty(on_error)
@@ -113,6 +113,8 @@ def minimize(
         raise ValueError(f"max_seconds = {max_seconds!r}: it must be above 0, or None")
     if store is not None and seed is None:
         raise ValueError("seed = None: a run with a store needs a seed, so that it can be continued")
+    if algorithm is None:
+        algorithm = default_algorithm(settings)
     optimiser = algorithm(bounds, x0, budget=budget, seed=seed, scale=scale, settings=settings)
     report = _caller(callback)
     started = time.monotonic()

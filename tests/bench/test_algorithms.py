@@ -16,7 +16,6 @@ from eglearn.bench.problems import Objective, Problem, _RunOver
 
 LOCAL = ["nelder-mead", "slsqp", "powell", "cg", "cobyla", "bfgs", "cobyqa", "l-bfgs-b"]
 EGL = ["egl", "egl-constant", "egl-affine", "egl-fc", "egl-spline", "egl-paper", "egl-paper-fc", "egl-authors", "igl"]
-EGL += ["egl-auto"]
 GLOBAL = ["cma", "bipop-cma", "ipop-acma", "differential-evolution", "dual-annealing", "ngopt", "random"]
 
 

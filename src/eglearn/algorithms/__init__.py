@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .auto import AutoEGL
+from ..settings import Settings
+from .auto import AutoEGL, unused
 from .base import AskTell
 from .convergent import ConvergentEGL
 from .egl import EGL
@@ -10,4 +11,16 @@ from .igl import IGL
 
 ALGORITHMS: dict[str, type[AskTell]] = {cls.__name__: cls for cls in (EGL, IGL, ConvergentEGL, AutoEGL)}
 
-__all__ = ["ALGORITHMS", "EGL", "IGL", "AskTell", "AutoEGL", "ConvergentEGL"]
+
+def default_algorithm(settings: Settings | None) -> type[AskTell]:
+    """AutoEGL; EGL if settings are given that only EGL has a use for.
+
+    Examples
+    --------
+    >>> default_algorithm(None).__name__, default_algorithm(Settings.for_model("constant")).__name__
+    ('AutoEGL', 'EGL')
+    """
+    return AutoEGL if settings is None or not unused(settings) else EGL
+
+
+__all__ = ["ALGORITHMS", "EGL", "IGL", "AskTell", "AutoEGL", "ConvergentEGL", "default_algorithm"]

@@ -10,6 +10,12 @@ from ..settings import Settings
 from .base import AskTell
 
 
+def unused(settings: Settings) -> list[str]:
+    """Names of the settings that were changed but mean nothing to AutoEGL."""
+    given, plain = settings.state(), Settings().state()
+    return [name for name in given if name != "m" and given[name] != plain[name]]
+
+
 class AutoEGL(AskTell):
     """A descent along a learned affine gradient, then line searches, then restarts, until the budget is used.
 
@@ -34,10 +40,9 @@ class AutoEGL(AskTell):
     """
 
     def _start(self) -> None:
-        given, plain = self.settings.state(), Settings().state()
-        if other := [name for name in given if name != "m" and given[name] != plain[name]]:
-            name = other[0]
-            raise ValueError(f"Settings.{name} = {given[name]!r}: AutoEGL uses only m; leave the others as they are")
+        if other := unused(self.settings):
+            value = getattr(self.settings, other[0])
+            raise ValueError(f"Settings.{other[0]} = {value!r}: AutoEGL uses only m; leave the others as they are")
         self._schedule = Schedule(self._rng, self.box.start, self.settings.m)
 
     @property

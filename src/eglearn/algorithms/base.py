@@ -33,6 +33,10 @@ _SAME_POINT = 1e-6
 _RESOLUTION = 2.0**-49
 
 
+# A run ends when two whole batches and at least so many points have failed in a row: small batches may be bad luck.
+_HOPELESS = 30
+
+
 @dataclass
 class Batch:
     """Points that were asked for, and what is known of them."""
@@ -93,7 +97,7 @@ class AskTell(ABC):
         self._best_u = self.box.start
         self._pending: Batch | None = None
         self._foreign: list[tuple[Array, float]] = []
-        self._failed_in_a_row = 0
+        self._failed_in_a_row = self._failed_points = 0
         self._converged = False
         if self.n > 0:
             self._start()
@@ -169,7 +173,7 @@ class AskTell(ABC):
 
     def stop(self) -> Status | None:
         """Why the run is over, or None."""
-        if self._failed_in_a_row >= 2:
+        if self._failed_in_a_row >= 2 and self._failed_points >= _HOPELESS:
             return Status.ALL_FAILED
         if self._pending is not None:
             return None
@@ -277,9 +281,10 @@ class AskTell(ABC):
         if good.any():
             i = int(np.nanargmin(batch.y))
             self._note_best(batch.u[i], float(batch.y[i]))
-            self._failed_in_a_row = 0
+            self._failed_in_a_row = self._failed_points = 0
         else:
             self._failed_in_a_row += 1
+            self._failed_points += len(batch.y)
         self._converged = len(batch.y) > 1 and bool((np.ptp(batch.u, axis=0) <= _RESOLUTION).all())
         foreign_u = np.array([u for u, _ in self._foreign]).reshape(len(self._foreign), self.n)
         foreign_y = np.array([y for _, y in self._foreign])
@@ -310,6 +315,7 @@ class AskTell(ABC):
             "best_y": self._best_y,
             "best_u": self._best_u.copy(),
             "failed_in_a_row": self._failed_in_a_row,
+            "failed_points": self._failed_points,
             "converged": self._converged,
             "foreign_u": [u.copy() for u, _ in self._foreign],
             "foreign_y": [y for _, y in self._foreign],
@@ -339,7 +345,8 @@ class AskTell(ABC):
         self._rng.bit_generator.state = state["rng"]
         self.nfev, self.nit, self.n_failed = state["nfev"], state["nit"], state["n_failed"]
         self._best_y, self._best_u = state["best_y"], state["best_u"].copy()
-        self._failed_in_a_row, self._converged = state["failed_in_a_row"], state["converged"]
+        self._failed_in_a_row, self._failed_points = state["failed_in_a_row"], state["failed_points"]
+        self._converged = state["converged"]
         self._foreign = list(zip(state["foreign_u"], state["foreign_y"], strict=True))
         if state["pending"] is not None:
             self._pending = Batch(**{name: value.copy() for name, value in state["pending"].items()})

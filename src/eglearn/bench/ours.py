@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..algorithms import EGL, IGL, AutoEGL
+from ..algorithms import EGL, IGL, default_algorithm
 from ..algorithms.base import AskTell
 from ..settings import Settings
 from .algorithms import Run, algorithm
@@ -39,7 +39,12 @@ def _egl(name: str, settings: Callable[[int], Settings], text: str, needs: tuple
     algorithm(name, needs=needs, cost=cost)(entry)
 
 
-_egl("egl", lambda n: Settings(), "The recommended defaults.", (), 0.4)
+@algorithm("egl", cost=0.1)
+def egl(run: Run) -> None:
+    """The default of ``minimize``: AutoEGL."""
+    _ask_tell(run, default_algorithm(None), None)
+
+
 _egl("egl-constant", lambda n: Settings.for_model("constant"), "One gradient for the whole region.", (), 0.05)
 _egl("egl-affine", lambda n: Settings.for_model("affine"), "Gradient affine in the point.", (), 0.4)
 _egl("egl-fc", lambda n: _trained("fc"), "Fully connected network, our settings.", _TORCH, 0.6)
@@ -47,12 +52,6 @@ _egl("egl-spline", lambda n: _trained("spline"), "Spline network, our settings."
 _egl("egl-paper", lambda n: Settings.paper_coco(n), "Table 1 of the paper: splines.", _TORCH, 100.0)
 _egl("egl-paper-fc", lambda n: Settings.paper_coco(n, model="fc"), "Table 1, fully connected.", _TORCH, 50.0)
 _egl("egl-authors", lambda n: Settings.authors_code(n), "What the authors' runs did.", _TORCH, 200.0)
-
-
-@algorithm("egl-auto", cost=0.2)
-def auto(run: Run) -> None:
-    """Descent along learned gradients, line searches and restarts, as the function asks for them."""
-    _ask_tell(run, AutoEGL, None)
 
 
 @algorithm("igl", needs=_TORCH, cost=0.6)

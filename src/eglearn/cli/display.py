@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING, TextIO
@@ -58,11 +59,16 @@ class Progress:
             "done": f"{result.nfev} of {self.budget} evaluations",
             "left": f"{duration(left)} left",
             "best": f"{result.fun:.8g}",
-            "region": number(result.progress.get("region")),
+            _extent(result.progress): number(result.progress.get(_extent(result.progress))),
             "eps": number(result.progress.get("epsilon")),
             "failures": str(result.n_failed),
             "speed": f"{number(speed)}/s",
         }
+
+
+def _extent(progress: Mapping[str, float]) -> str:
+    """What tells how far a search has come: the size of its region, or how often it began again."""
+    return "restarts" if "restarts" in progress else "region"
 
 
 def number(value: float | None) -> str:
@@ -158,7 +164,7 @@ class Screen(Display):
             table.add_column(style="dim")
             table.add_column(min_width=15)  # so that nothing moves when a number gets longer
         styles = {"best": "bold", "failures": "bold red" if progress.result.n_failed else ""}
-        for row in (("best", "region", "failures"), ("speed", "eps")):
+        for row in (("best", _extent(progress.result.progress), "failures"), ("speed", "eps")):
             cells = ((name, Text(texts[name], styles.get(name, ""))) for name in row)
             table.add_row(*(text for pair in cells for text in pair))
         return Group(head, bar, table)

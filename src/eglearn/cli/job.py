@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..algorithms import EGL, IGL, AskTell, ConvergentEGL
+from ..algorithms import EGL, IGL, AskTell, AutoEGL, ConvergentEGL, default_algorithm
 from ..evaluation import Command, load_objective
 from ..settings import Settings
 from ..store import History, StoreError, StoreMismatch
 from .errors import Failure, Usage
 from .options import Given, make_settings, read_bounds
 
-_ALGORITHMS: dict[str, type[AskTell]] = {"egl": EGL, "igl": IGL, "convergent": ConvergentEGL}
+_ALGORITHMS: dict[str, type[AskTell]] = {"auto": AutoEGL, "egl": EGL, "igl": IGL, "convergent": ConvergentEGL}
 _CHANGEABLE = ("workers", "timeout", "retries", "vectorized", "keep_x", "target", "max_seconds")
 
 
@@ -65,7 +65,9 @@ def new_job(objective: str | None, given: Given) -> Job:
     if "budget" not in given:
         raise Usage("the budget is missing: say how many evaluations, as in --budget 10000")
     bounds, x0, scale = _box(given)
-    algorithm = _ALGORITHMS[given.get("algorithm", "egl")]
+    named = _ALGORITHMS.get(given.get("algorithm", ""))
+    settings = make_settings(given, len(bounds), (named or AutoEGL).defaults)
+    algorithm = named or default_algorithm(settings)
     arguments = {
         "bounds": bounds,
         "x0": x0,
@@ -74,7 +76,7 @@ def new_job(objective: str | None, given: Given) -> Job:
         "seed": given.get("seed", 0),
         "on_error": _on_error(given.get("on_error", "skip")),
         "store": None if given.get("no_store") else given.get("store", "run.egl"),
-        "settings": make_settings(given, len(bounds), algorithm.defaults),
+        "settings": settings,
         "algorithm": algorithm,
     }
     job = Job(what, _changes(given) | arguments)

@@ -45,7 +45,10 @@ _PROBLEM: dict[str, tuple[Any, str]] = {
     "scale": (list[float], "For infinite bounds: how far from x0 the minimum may be; one number, or one for each."),
     "budget": (int, "How many evaluations; failed ones count."),
     "seed": (int, "Same seed, same points. [default: 0]"),
-    "algorithm": (Literal["egl", "igl", "convergent"], "[default: egl]"),
+    "algorithm": (
+        Literal["auto", "egl", "igl", "convergent"],
+        "[default: auto, or egl if a preset or other settings than m are given]",
+    ),
     "preset": (
         Literal["default", "paper-coco", "authors-code", "paper-latent"],
         "The settings to start from; those below are then changed one by one. [default: default]",

@@ -25,7 +25,7 @@ _SIGMA = 0.4
 class Schedule:
     """The order of the passes.
 
-    1. A descent from the start, for 6 n^2 + 100 n evaluations.
+    1. A descent from the start, for 9 n^2 + 100 n evaluations.
     2. Line searches from the best point, repeated with a short descent after each success.
     3. Restarts like those of BIPOP-CMA-ES (Hansen 2009): populations that double, against a regime of small passes
        with as many evaluations, in which descents from random points and adaptations of small populations alternate.
@@ -53,7 +53,7 @@ class Schedule:
         self.best_u, self.best_y = start, math.nan
         self.role = "first"
         """The current pass: first, axes, polish (after axes), visit (of a foreign point), large or small."""
-        self.limit = 6 * n * n + 100 * n
+        self.limit = 9 * n * n + 100 * n
         """Evaluations of the current pass, at most; 0: no limit."""
         self.round, self.stale = 0, math.nan
         """Round of line searches, and the best value before it."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._typing import Array
-from ...algorithms import EGL, IGL
+from ...algorithms import EGL, IGL, AskTell, default_algorithm
 from ...settings import Settings
 
 SIGMA = 0.5
@@ -79,14 +79,14 @@ class Search:
 Algorithm = Callable[[Search], None]
 
 
-def _ask_tell(search: Search, kind: type[EGL], settings: Settings | None) -> None:
+def _ask_tell(search: Search, kind: type[AskTell], settings: Settings | None) -> None:
     optimiser = kind(search.bounds, search.start, budget=search.budget, seed=search.seed, settings=settings)
     while not optimiser.stop():
         z = optimiser.ask()
         optimiser.tell(z, search(z))
 
 
-def _learner(kind: type[EGL], settings: Callable[[int], Settings | None]) -> Algorithm:
+def _learner(kind: type[AskTell], settings: Callable[[int], Settings | None]) -> Algorithm:
     return lambda search: _ask_tell(search, kind, settings(search.n))
 
 
@@ -144,7 +144,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "random": random_search,
     "cma": cma_es,
     "cg": conjugate_gradients,
-    "egl": _learner(EGL, lambda n: None),
+    "egl": _learner(default_algorithm(None), lambda n: None),
     "egl-constant": _learner(EGL, lambda n: Settings.for_model("constant", m=32)),
     "egl-fc": _learner(EGL, lambda n: Settings.paper_latent(n, **_FC)),
     "egl-spline": _learner(EGL, lambda n: Settings.paper_latent(n, **_SPLINE)),
