@@ -161,3 +161,9 @@ def test_only_m_is_used_of_the_settings():
     assert len(opt.ask()) == 9
     with pytest.raises(ValueError, match=r"Settings\.epsilon = 0\.5: AutoEGL uses only m"):
         AutoEGL([(-1, 1)] * 3, budget=100, settings=Settings(epsilon=0.5))
+
+
+def test_line_searches_are_tried_only_if_the_budget_is_large_beside_them():
+    for budget, tried in ((1000, True), (800, False)):  # the first test takes 41 evaluations in 4-D
+        s = Schedule(np.random.default_rng(0), np.full(4, -0.3), budget=budget)
+        assert bool(turns(s, rastrigin, budget)["axes", "Axes"]) is tried

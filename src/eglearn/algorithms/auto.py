@@ -43,7 +43,7 @@ class AutoEGL(AskTell):
         if other := unused(self.settings):
             value = getattr(self.settings, other[0])
             raise ValueError(f"Settings.{other[0]} = {value!r}: AutoEGL uses only m; leave the others as they are")
-        self._schedule = Schedule(self._rng, self.box.start, self.settings.m)
+        self._schedule = Schedule(self._rng, self.box.start, self.settings.m, self.budget)
 
     @property
     def candidate_u(self) -> Array:

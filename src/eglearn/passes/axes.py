@@ -52,6 +52,11 @@ class Axes(Pass):
         self.testing = False
         """Whether the next batch is the combined point."""
 
+    @staticmethod
+    def first_test(n: int) -> int:
+        """Evaluations until it is known whether the function is separable."""
+        return _GRID * n + 1
+
     @property
     def radius(self) -> float:
         """The whole cube."""

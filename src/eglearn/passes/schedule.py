@@ -20,6 +20,8 @@ _ROUNDS = 3
 # The first descent, as long as it gains, gets this share of all evaluations.
 _SHARE = 1 / 3
 _SIGMA = 0.4
+# The share of the budget that finding out whether the coordinates interact may cost.
+_TRIAL = 0.05
 
 
 class Schedule:
@@ -38,17 +40,19 @@ class Schedule:
         In the cube.
     m : int or None
         Batch of the descents; None: by the dimension.
+    budget : int or None
+        Evaluations in all; None: very many. Line searches are tried only if the first test is cheap beside it.
     """
 
     fields: ClassVar[tuple[str, ...]] = (
-        *("start", "m", "used", "best_u", "best_y", "role", "limit", "round", "stale"),
+        *("start", "m", "budget", "used", "best_u", "best_y", "role", "limit", "round", "stale"),
         *("descent_open", "descent_before", "descent_used", "slice_used", "descending"),
         *("restarts", "doublings", "large", "small", "failed", "found"),
     )
 
-    def __init__(self, rng: np.random.Generator, start: Array, m: int | None = None) -> None:
+    def __init__(self, rng: np.random.Generator, start: Array, m: int | None = None, budget: int | None = None) -> None:
         n = len(start)
-        self.rng, self.start, self.m = rng, start, m
+        self.rng, self.start, self.m, self.budget = rng, start, m, budget
         self.used = 0
         self.best_u, self.best_y = start, math.nan
         self.role = "first"
@@ -155,7 +159,8 @@ class Schedule:
     # --- order --------------------------------------------------------------------------------------------------
 
     def _begin_axes(self) -> None:
-        if math.isnan(self.best_y) or self.round == _ROUNDS:
+        dear = self.budget is not None and Axes.first_test(self.n) > _TRIAL * self.budget
+        if math.isnan(self.best_y) or self.round == _ROUNDS or dear:
             self._restart()
         else:
             self.round += 1
