@@ -13,12 +13,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..algorithms import EGL, IGL
 from ..algorithms.base import AskTell
 from ..settings import Settings
-from . import baselines, ours
+from . import ours
 from .algorithms import Run, algorithm
 
 _FEWEST_BATCHES = 4
@@ -69,19 +67,3 @@ _register("igl-m64", IGL, _network(64), "IGL with the settings of egl-fc-m64.", 
 _register("egl-ball", EGL, _exploring("ball"), "App. H: 32 points uniform in a ball.", 0.09)
 _register("egl-cone", EGL, _exploring("cone"), "App. H: 32 points in a cone around the descent direction.", 0.09)
 _register("egl-cone-ball", EGL, _exploring("cone-ball"), "App. H: 16 points in the cone, 16 in the ball.", 0.09)
-
-
-@algorithm("sep-cma", needs=("cma",), cost=0.02)
-def sep_cma(run: Run) -> None:
-    """CMA-ES with a diagonal covariance (Ros and Hansen 2008), else as ``cma``: for many dimensions."""
-    import cma
-
-    options = baselines._cma_options(run) | {"CMA_diagonal": True}
-    es = cma.CMAEvolutionStrategy(run.x0, 0.2 * float(np.min(run.upper - run.lower)), options)
-    try:
-        while not es.stop():
-            x = es.ask()
-            es.tell(x, [run.fun(point) for point in x])
-    finally:
-        if es.countiter:
-            run.recommend(es.result.xfavorite)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 from .errors import Failure, Usage
 
@@ -68,7 +69,7 @@ class _Bar:
         self.console = Console(stderr=True, soft_wrap=True)
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         self.progress = Progress(*columns, console=self.console, disable=not self.console.is_terminal)
-        self.tasks: dict[str, object] = {}
+        self.tasks: dict[str, Any] = {}  # a task id each
 
     def __enter__(self) -> _Bar:
         self.progress.start()
@@ -82,6 +83,6 @@ class _Bar:
         if name not in self.tasks:
             self.tasks[name] = self.progress.add_task(name, total=total)
         text = ", ".join(f"{loss} {value:.3f}" for loss, value in losses.items())
-        self.progress.update(self.tasks[name], completed=done, description=f"{name}: {text}")  # type: ignore[arg-type]
+        self.progress.update(self.tasks[name], completed=done, description=f"{name}: {text}")
         if self.progress.disable and done % 100 == 0:
             self.console.print(f"{name}: {done} of {total} steps, {text}", highlight=False)
