@@ -25,7 +25,7 @@ def test_a_rotated_one_is_given_up_early():
         start = np.random.default_rng(seed).uniform(-0.5, 0.5, 10)
         p = axes(rotated_rastrigin, start)
         run(p, rotated_rastrigin)
-        given_up += p.done == "not separable" and p.used <= 101
+        given_up += p.done == "not separable" and p.used <= 111
     assert given_up >= 4
 
 
@@ -46,6 +46,54 @@ def test_a_start_better_than_the_grid_is_no_reason_to_give_up():
     p = axes(rotated_rastrigin, c)
     run(p, rotated_rastrigin)
     assert (p.done, p.used) == ("not separable", 101)
+
+
+def pairs(u):
+    """Tilted double wells, in which each coordinate meets its neighbour: moved together, they disturb one another."""
+    wells = np.sum((4 * u**2 - 1) ** 2 + 0.3 * u, axis=1)
+    return wells + 3 * np.sum((u[:, ::2] + 0.5) * (u[:, 1::2] - 0.5), axis=1)
+
+
+def test_interacting_neighbours_are_moved_one_at_a_time():
+    start = np.full(10, 0.5)
+    p = axes(pairs, start)
+    u = p.propose()
+    p.learn(u, pairs(u))
+    together = pairs(p.propose())[0]
+    run(p, pairs, 101)
+    assert p.waiting
+    while p.waiting:
+        u = p.propose()
+        assert len(u) == 1
+        p.learn(u, pairs(u))
+    assert p.moved_y == pairs(p.moved[None])[0] < together
+    assert p.ratio >= 0.5
+    assert p.done is None
+    run(p, pairs)
+    assert p.best_y < -2
+
+
+def test_moves_that_do_not_repeat_end_the_pass():
+    """Values that are never seen again: no coordinate's move helps, and the test is not begun anew."""
+    rng = np.random.default_rng(0)
+    p = Axes(rng, np.zeros(6), 0.0)
+    u = p.propose()
+    p.learn(u, rng.uniform(-2, -1, len(u)))
+    while p.done is None:
+        assert p.used <= 70
+        u = p.propose()
+        p.learn(u, np.full(len(u), np.nan if p.used % 2 else 5.0))
+    assert p.done == "not separable"
+
+
+def test_a_trusted_start_that_is_the_best_is_searched_further():
+    c = centre(4)
+    p = axes(rotated_rastrigin, c)
+    run(p, rotated_rastrigin)
+    assert p.done == "not separable"
+    p = Axes(np.random.default_rng(0), c, float(rotated_rastrigin(c[None])[0]), trusted=True)
+    run(p, rotated_rastrigin)
+    assert (p.done, p.points.shape[1]) == ("separable", 101)
 
 
 def test_points_differ_from_the_centre_in_one_coordinate():
@@ -98,3 +146,4 @@ def test_huge_values_and_failures():
 def test_resume():
     start = np.full(4, 0.37)
     assert continues_exactly(lambda: axes(rastrigin, start), rastrigin, (1, 40, 41, 130, 300))
+    assert continues_exactly(lambda: axes(pairs, start), pairs, (1, 40, 41, 42, 43, 130, 300))

@@ -5,7 +5,7 @@ import pytest
 from tests.passes.driver import centre, continues_exactly, ellipsoid, rastrigin, rosenbrock, rotated_rastrigin, run
 
 from eglearn import AutoEGL, Settings, Status
-from eglearn.passes import Axes, Schedule
+from eglearn.passes import Adaptation, Axes, Descent, Schedule
 
 
 def schedule(n, seed=0):
@@ -24,13 +24,59 @@ def turns(s, fun, limit):
 
 
 def test_shares_of_the_evaluations():
-    count = turns(schedule(4), rotated_rastrigin, 30_000)
+    s = schedule(4)
+    count = turns(s, rotated_rastrigin, 30_000)
     assert count["first", "Descent"] < 500
     assert count["axes", "Axes"] < 500
-    small = count["small", "Adaptation"] + count["small", "Descent"]
-    large = count["large", "Adaptation"]
-    assert 0.3 < small / (small + large) < 0.7
-    assert count["small", "Descent"] > 1000
+    spent = dict(zip(("large", "small", "descent"), s.spent, strict=True))
+    for kind, used in spent.items():
+        assert count[kind, "Descent" if kind == "descent" else "Adaptation"] == pytest.approx(used, abs=s.current.used)
+    shares = sorted(s.spent, reverse=True)
+    assert shares[0] == s.spent[int(np.argmin(s.reached))]  # the kind that found the best value has most
+    assert shares[2] > 1000  # and none has nothing
+
+
+def test_the_kind_that_lags_behind_its_share_is_next():
+    s = schedule(4)
+    assert s._next_kind() == "large"
+    s.spent, s.reached = [800, 200, 100], [1.0, 2.0, 3.0]
+    assert s._next_kind() == "large"
+    s.spent = [900, 200, 100]
+    assert s._next_kind() == "small"
+    s.reached = [3.0, 2.0, 1.0]
+    assert s._next_kind() == "descent"
+
+
+def test_a_hopeless_small_restart_ends_early():
+    s = schedule(4)
+    turns(s, rotated_rastrigin, 3000)
+    s.best_y, s.best_u = -1e6, centre(4)
+    for role in ("small", "descent"):
+        s._begin(role, Descent(s.rng, np.full(4, 0.8)))
+        p = s.current
+        turns(s, rotated_rastrigin, s.used + 200)
+        assert p.used < 250
+        assert s.current is not p
+    s._begin("large", Adaptation(s.rng, np.full(4, 0.8)))
+    p = s.current
+    turns(s, rotated_rastrigin, s.used + 300)
+    assert s.current is p
+
+
+def test_line_searches_that_won_are_followed_by_a_fine_pass():
+    s = schedule(4)
+    while s.restarts == 0:
+        u = s.propose()
+        s.learn(u, rastrigin(u))
+    assert s.exact
+    assert s.current.sigma < 0.01
+    np.testing.assert_array_equal(s.current.mean, s.best_u)
+    s = schedule(4)
+    while s.restarts == 0:
+        u = s.propose()
+        s.learn(u, rosenbrock(u))
+    assert not s.exact
+    assert s.current.sigma == 0.4
 
 
 def slow(u):
@@ -62,6 +108,7 @@ def test_populations_double():
     while s.used < 20_000:
         if s.role == "large" and (not sizes or sizes[-1] is not s.current):
             sizes.append(s.current)
+        s.reached[0] = -np.inf  # most evaluations to large populations
         u = s.propose()
         s.learn(u, rotated_rastrigin(u))
     sizes = [p.size for p in sizes]

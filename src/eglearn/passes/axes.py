@@ -29,8 +29,10 @@ class Axes(Pass):
 
     The next point of a profile halves the interval that would need the least curvature to hold a value below the
     best (STEP: Swarzberg, Seront, Bersini 1994). After the grid, and now and then, the point with the best value of
-    each coordinate is tried: if it gains less than half of what the profiles gain one by one, the pass ends. A start
-    that is the best on all profiles tells nothing; then the second best places are combined, and losses must add up.
+    each coordinate is tried. If it gains less than half of what the profiles gain one by one, the coordinates may
+    interact in small groups: they are moved one at a time, greatest gain first, and stay if that helps. If this too
+    gains less than half, the pass ends. A start that is the best on all profiles tells nothing; then the second best
+    places are combined, and losses must add up.
 
     Parameters
     ----------
@@ -38,19 +40,29 @@ class Axes(Pass):
         See ``Pass``.
     value : float
         The value at the start; it must be known.
+    trusted : bool
+        The function was separable elsewhere: a start that is the best on all profiles needs no proof.
     """
 
-    fields: ClassVar[tuple[str, ...]] = (*Pass.fields, "centre", "value", "points", "values", "ratio", "testing")
+    fields: ClassVar[tuple[str, ...]] = (
+        *Pass.fields,
+        *("trusted", "centre", "value", "points", "values", "ratio", "testing", "waiting", "moved", "moved_y"),
+    )
 
-    def __init__(self, rng: np.random.Generator, start: Array, value: float) -> None:
+    def __init__(self, rng: np.random.Generator, start: Array, value: float, trusted: bool = False) -> None:
         super().__init__(rng, start, value)
+        self.trusted = trusted
         self.centre, self.value = start.copy(), value
         self.points, self.values = start[:, None].copy(), np.full((self.n, 1), value)
         """(n, k): the profiles, sorted along the rows."""
         self.ratio = math.nan
         """Combined gain (or loss) over the sum of single ones at the last test."""
         self.testing = False
-        """Whether the next batch is the combined point."""
+        """Whether the next batch is a combined point."""
+        self.waiting: list[int] = []
+        """Coordinates still to be moved one at a time."""
+        self.moved, self.moved_y = self.centre, value
+        """The point with the coordinates that stay moved, and its value."""
 
     @staticmethod
     def first_test(n: int) -> int:
@@ -65,7 +77,10 @@ class Axes(Pass):
     def propose(self) -> Array:
         """The combined point, or new points on each profile: at first the grid, then at least four points in all."""
         if self.testing:
-            return self._combined()[0][None]
+            best = self._combined()[0]
+            if self.waiting:
+                best = np.where(np.arange(self.n) == self.waiting[0], best, self.moved)
+            return best[None]
         if self.points.shape[1] == 1:
             places = np.tile(np.linspace(-1, 1, _GRID), (self.n, 1))
         else:
@@ -128,12 +143,35 @@ class Axes(Pass):
         self.testing = before == 0 or after >= _PROFILE or after // _EVERY > before // _EVERY
 
     def _judge(self, combined: Array) -> None:
-        self.testing = False
         exponent = self._exponent()
-        single = float(np.sum(differences(self._combined()[1], self.value, exponent)))
+        singles = differences(self._combined()[1], self.value, exponent)
+        single = float(np.sum(singles))
+        one_at_a_time = bool(self.waiting)
+        if one_at_a_time:
+            self._move(combined)
+            if self.waiting:
+                return
+            combined = np.array([self.moved_y])
         together = float(differences(combined, self.value, exponent)[0])
         self.ratio = together / single if single != 0 and not math.isnan(together) else 0.0
-        if self.ratio < _SEPARABLE or (single > 0 and abs(self.ratio - 1) > _ADDITIVE):
+        if single < 0 and self.ratio < _SEPARABLE and not one_at_a_time:
+            self.waiting = [int(j) for j in np.argsort(singles, kind="stable") if singles[j] < 0]
+            self.moved, self.moved_y = self.centre, self.value
+            return
+        self.testing = False
+        if not self._is_separable(single):
             self.done = "not separable"
         elif self.points.shape[1] > _PROFILE:
             self.done = "separable"
+
+    def _is_separable(self, single: float) -> bool:
+        if single < 0:
+            return self.ratio >= _SEPARABLE
+        return single > 0 and (self.trusted or abs(self.ratio - 1) <= _ADDITIVE)
+
+    def _move(self, tried: Array) -> None:
+        """Keep the first waiting coordinate's move if it helped."""
+        j = self.waiting.pop(0)
+        if tried[0] < self.moved_y:
+            self.moved, self.moved_y = self.moved.copy(), float(tried[0])
+            self.moved[j] = self._combined()[0][j]

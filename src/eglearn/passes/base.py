@@ -47,6 +47,11 @@ class Pass(ABC):
     def radius(self) -> float:
         """How far around its centre the pass samples now."""
 
+    @property
+    def level(self) -> float:
+        """About the value that the pass has reached."""
+        return self.best_y
+
     @abstractmethod
     def propose(self) -> Array:
         """The next batch (k, n), inside the cube."""

@@ -16,8 +16,6 @@ from .model import Quadratic, ball_step, memory
 _EPS = float(np.finfo(float).eps)
 # Standard deviations below this, and ratios of them above that, end the pass.
 _SMALLEST, _LARGEST_RATIO = 1e-11, 1e7
-# The pass ends when values differ by less than this share of their first spread.
-_FLAT = 2.0**-50
 # Over so many uses of the model is its success counted; with less than this share, it is rarely used.
 _COUNTED, _WORTHWHILE = 20, 0.1
 
@@ -41,7 +39,7 @@ class Adaptation(Pass):
 
     fields: ClassVar[tuple[str, ...]] = (
         *Pass.fields,
-        *("mean", "sigma", "size", "C", "B", "D", "path_c", "path_s", "batches", "decomposed", "first_spread"),
+        *("mean", "sigma", "size", "C", "B", "D", "path_c", "path_s", "batches", "decomposed"),
         *("H", "exponent", "u", "y", "trust", "injected", "hits", "history"),
     )
 
@@ -55,8 +53,6 @@ class Adaptation(Pass):
         self.path_c, self.path_s = np.zeros(n), np.zeros(n)
         self.batches = self.decomposed = 0
         """Batches so far, and at the last decomposition of C."""
-        self.first_spread = math.nan
-        """A quarter of the spread of the values in the first batch."""
         self.H, self.exponent = np.zeros((n, n)), 0
         self.u, self.y = np.empty((0, n)), np.empty(0)
         """Samples for the model, oldest first."""
@@ -96,6 +92,11 @@ class Adaptation(Pass):
     def radius(self) -> float:
         """The largest standard deviation."""
         return self.sigma * float(self.D[-1])
+
+    @property
+    def level(self) -> float:
+        """The median of what the last batches had best: falls also while the distribution contracts."""
+        return float(np.median(self.history[-max(1, 10 * self.n // self.size) :])) if self.history else math.nan
 
     def propose(self) -> Array:
         """Samples of the distribution; the first is the model's point, if there is one."""
@@ -202,15 +203,13 @@ class Adaptation(Pass):
         per_batch = self.n / self.size
         recent, window = 10 + int(30 * per_batch), int(120 + 0.2 * self.batches + 30 * per_batch)
         history = self.history = self.history[-window:]
-        if math.isnan(self.first_spread):
-            self.first_spread = _quarter_spread(y)
         if self.radius < _SMALLEST:
             return "converged"
         if self.D[-1] > _LARGEST_RATIO * self.D[0]:
             return "degenerate"
         if len(history) > recent:
             last = np.append(y, history[-recent:])
-            tolerance = max(_FLAT * self.first_spread, _EPS * float(np.max(np.abs(last))))
+            tolerance = _EPS * float(np.max(np.abs(last)))
             if max(_quarter_spread(y), _quarter_spread(np.array(history[-recent:]))) <= tolerance:
                 return "flat"
         if len(history) >= window and self.batches % 10 == 0:

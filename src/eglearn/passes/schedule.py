@@ -16,10 +16,17 @@ from .descent import Descent, default_batch
 _KINDS: dict[str, type[Pass]] = {kind.__name__: kind for kind in (Descent, Axes, Adaptation)}
 
 # Rounds of line searches, each followed by a short descent.
-_ROUNDS = 3
+_ROUNDS = 6
 # The first descent, as long as it gains, gets this share of all evaluations.
 _SHARE = 1 / 3
-_SIGMA = 0.4
+# First standard deviation of adaptations, and of the one after line searches.
+_SIGMA, _FINE = 0.4, 0.003
+# Shares of the evaluations: of the kind of restart that has found the best value, of the second, and of the third.
+_RESTARTS, _SHARES = ("large", "small", "descent"), (8, 2, 1)
+# A small restart ends if it would take so many times 20 n evaluations to reach the best value.
+_FOREVER = 50
+# A function is a sum over coordinates if the gains of line searches add up to this share.
+_EXACT = 0.01
 # The share of the budget that finding out whether the coordinates interact may cost.
 _TRIAL = 0.05
 
@@ -29,9 +36,9 @@ class Schedule:
 
     1. A descent from the start, for 9 n^2 + 100 n evaluations.
     2. Line searches from the best point, repeated with a short descent after each success.
-    3. Restarts like those of BIPOP-CMA-ES (Hansen 2009): populations that double, against a regime of small passes
-       with as many evaluations, in which descents from random points and adaptations of small populations alternate.
-       Between them, the first descent goes on while it gains.
+    3. Restarts of three kinds: adaptations whose population doubles each time, adaptations with small populations and
+       steps (both as in BIPOP-CMA-ES: Hansen 2009), and descents from random points. The kind that has found the best
+       value gets most evaluations. Between them, the first descent goes on while it gains.
 
     Parameters
     ----------
@@ -47,7 +54,18 @@ class Schedule:
     fields: ClassVar[tuple[str, ...]] = (
         *("start", "m", "budget", "used", "best_u", "best_y", "role", "limit", "round", "stale"),
         *("descent_open", "descent_before", "descent_used", "slice_used", "descending"),
-        *("restarts", "doublings", "large", "small", "failed", "found"),
+        *(
+            "mark_used",
+            "mark_level",
+            "restarts",
+            "doublings",
+            "spent",
+            "reached",
+            "longest",
+            "exact",
+            "failed",
+            "found",
+        ),
     )
 
     def __init__(self, rng: np.random.Generator, start: Array, m: int | None = None, budget: int | None = None) -> None:
@@ -56,7 +74,7 @@ class Schedule:
         self.used = 0
         self.best_u, self.best_y = start, math.nan
         self.role = "first"
-        """The current pass: first, axes, polish (after axes), visit (of a foreign point), large or small."""
+        """The current pass: first, axes, polish (after axes), visit (a foreign point), start or a kind of restart."""
         self.limit = 9 * n * n + 100 * n
         """Evaluations of the current pass, at most; 0: no limit."""
         self.round, self.stale = 0, math.nan
@@ -71,7 +89,14 @@ class Schedule:
         self.descent_used = 0
         self.slice_used = 0
         """Evaluations of this turn."""
-        self.restarts = self.doublings = self.large = self.small = 0
+        self.mark_used, self.mark_level = 0, math.nan
+        """Evaluations and level of the current pass when its pace was last looked at."""
+        self.restarts = self.doublings = self.longest = 0
+        """Restarts so far, how often the large population doubled, and evaluations of the longest pass."""
+        self.spent, self.reached = [0] * len(_RESTARTS), [-math.inf] * len(_RESTARTS)
+        """Evaluations of each kind of restart, and the best value that it found; -inf: not tried."""
+        self.exact = False
+        """Whether the line searches found a sum over coordinates: its minimum is known but for the last digits."""
         self.failed = False
         """Whether the last batch failed as a whole: the next restart begins at the best point, where values are."""
         self.found = False
@@ -139,12 +164,20 @@ class Schedule:
 
     def _after_current(self) -> None:
         p = self.current
-        if p.done is not None or (self.limit and p.used >= self.limit):
+        if p.done is not None or (self.limit and p.used >= self.limit) or self._is_hopeless(p):
             self._finish()
         elif self.restarts and self.slice_used >= self._slice:
             self.slice_used = 0
             if self._descent_may_go_on():
                 self._give_turn_to_descent()
+
+    def _is_hopeless(self, p: Pass) -> bool:
+        """Whether a small restart is so far above the best point that at its pace it would never get there."""
+        if self.role not in ("small", "descent") or p.used - self.mark_used < 20 * self.n:
+            return False
+        gain, missing = self.mark_level * 0.25 - p.level * 0.25, p.level * 0.25 - self.best_y * 0.25
+        self.mark_used, self.mark_level = p.used, p.level
+        return _FOREVER * gain < missing  # false at the first look, when the gain is NaN
 
     def _descent_may_go_on(self) -> bool:
         return self.descent_open and self.descent_used < _SHARE * self.used
@@ -155,6 +188,7 @@ class Schedule:
     def _begin(self, role: str, p: Pass, limit: int = 0) -> None:
         self.role, self.current, self.limit = role, p, limit
         self.descending, self.slice_used = False, 0
+        self.mark_used, self.mark_level = 0, math.nan
 
     # --- order --------------------------------------------------------------------------------------------------
 
@@ -165,19 +199,34 @@ class Schedule:
         else:
             self.round += 1
             self.stale = self.best_y
-            self._begin("axes", Axes(self.rng, self.best_u, self.best_y))
+            self._begin("axes", Axes(self.rng, self.best_u, self.best_y, self.round > 1))
 
     def _finish(self) -> None:
         """The current pass is over: account for it and begin the next."""
         p = self.current
+        if isinstance(p, Axes):
+            self.exact = p.done == "separable" and abs(p.ratio - 1) < _EXACT
         if self.role == "axes" and p.done == "separable" and self.best_y < self.stale:
             self._begin("polish", Descent(self.rng, self.best_u, 0.01, self.m), 100 * self.n)
         elif self.role == "polish":
             self._begin_axes()
         else:
-            self.large += p.used * (self.role == "large")
-            self.small += p.used * (self.role == "small")
+            if self.role in _RESTARTS:
+                self._account(_RESTARTS.index(self.role), p)
+            self.longest = max(self.longest, p.used)
             self._restart()
+
+    def _account(self, kind: int, p: Pass) -> None:
+        first = self.spent[kind] == 0
+        self.spent[kind] += p.used
+        if not math.isnan(p.best_y):
+            self.reached[kind] = p.best_y if first else min(self.reached[kind], p.best_y)
+
+    def _next_kind(self) -> str:
+        """The kind of restart that lags most behind its share."""
+        share = np.empty(len(_RESTARTS))
+        share[np.argsort(self.reached, kind="stable")] = _SHARES
+        return _RESTARTS[int(np.argmin(self.spent / share))]
 
     def _restart(self) -> None:
         n, rng, usual = self.n, self.rng, default_batch(self.n)
@@ -185,22 +234,25 @@ class Schedule:
             self.found = False
             self._begin("visit", Descent(rng, self.best_u, 0.1, self.m), self._slice)
             return
-        k, self.restarts = self.restarts, self.restarts + 1
-        if k == 0:
-            self._begin("small", Adaptation(rng, self._place(self.start), _SIGMA))
-        elif self.large <= self.small:
+        first, self.restarts = self.restarts == 0, self.restarts + 1
+        if first:
+            where, sigma = (self.best_u, _FINE) if self.exact else (self.start, _SIGMA)
+            self._begin("start", Adaptation(rng, self._place(where), sigma))
+            return
+        role = self._next_kind()
+        if role == "large":
             self.doublings += 1
             size = usual * 2**self.doublings
-            self._begin("large", Adaptation(rng, self._place(rng.uniform(-0.8, 0.8, n)), _SIGMA, size))
-        elif k % 2:
-            delta = 0.1 * 10 ** (-1.5 * rng.random())
-            descent = Descent(rng, self._place(rng.uniform(-1, 1, n)), delta, self.m)
-            self._begin("small", descent, max(self.large - self.small, 20 * n))
-        else:
+            self._begin(role, Adaptation(rng, self._place(rng.uniform(-0.8, 0.8, n)), _SIGMA, size))
+        elif role == "small":
             size = int(usual * (0.5 * 2**self.doublings) ** (rng.random() ** 2))
             sigma = _SIGMA * 10 ** (-2 * rng.random())
             adaptation = Adaptation(rng, self._place(rng.uniform(-0.8, 0.8, n)), sigma, size)
-            self._begin("small", adaptation, max(self.large // 2, 500))
+            self._begin(role, adaptation, max(self.longest // 2, 500))
+        else:
+            delta = 0.1 * 10 ** (-1.5 * rng.random())
+            descent = Descent(rng, self._place(rng.uniform(-1, 1, n)), delta, self.m)
+            self._begin(role, descent, max(self.longest // 2, 20 * n))
 
     def _place(self, planned: Array) -> Array:
         """Where a restart begins: as planned, but after a failure at the best point."""
@@ -213,7 +265,7 @@ class Schedule:
         plain = {name: getattr(self, name) for name in self.fields}
         same = self.current is self.descent
         return {
-            **{name: value.copy() if isinstance(value, np.ndarray) else value for name, value in plain.items()},
+            **{name: value.copy() if isinstance(value, np.ndarray | list) else value for name, value in plain.items()},
             "descent": self.descent.state(),
             "current": None if same else {"kind": type(self.current).__name__, "state": self.current.state()},
         }
@@ -224,7 +276,7 @@ class Schedule:
         self = cls(rng, state["start"].copy(), state["m"])
         for name in cls.fields:
             value = state[name]
-            setattr(self, name, value.copy() if isinstance(value, np.ndarray) else value)
+            setattr(self, name, value.copy() if isinstance(value, np.ndarray | list) else value)
         self.descent = Descent.from_state(rng, state["descent"])
         self.current = self.descent
         if state["current"] is not None:
