@@ -9,12 +9,6 @@ SEVEN=nelder-mead,slsqp,powell,cg,bfgs,cma
 run --out results/coco/baselines --dims 40,20,10 --algorithms bipop-cma
 run --out results/coco/baselines --dims 40,20,10 --algorithms $SEVEN
 run --out results/coco/baselines --dims 5,3,2 --algorithms bipop-cma,$SEVEN
-# COBYLA takes milliseconds an evaluation from 10-D on: capped there.
-run --out results/coco/baselines --dims 5,3,2 --algorithms cobyla
-run --out results/coco/baselines --dims 10 --algorithms cobyla --budget 30000
-run --out results/coco/baselines --dims 20 --algorithms cobyla --budget 15000
-run --out results/coco/baselines --dims 40 --algorithms cobyla --budget 5000
-
 run --out results/coco/networks --dims 40,10,2 --instances 1 --algorithms egl-fc,igl,egl-spline --budget 15000
 
 for name in networks jump replay-perturbation epsilon output-map; do
@@ -24,3 +18,6 @@ done
 for name in egl-paper-fc egl-paper egl-authors; do
     run --out results/coco/paper --dims 10 --instances 1 --algorithms $name --budget 6400
 done
+
+# SciPy's COBYLA takes two milliseconds an evaluation in every dimension: capped.
+run --out results/coco/baselines --dims 40,20,10,5,3,2 --algorithms cobyla --budget 3000
