@@ -1,0 +1,15 @@
+#!/bin/sh
+# The default's runs behind docs/results/default.md. Killed, it goes on where it was; run it as: nice sh benchmarks/default.sh
+# After a change of the default, delete results/coco/egl and results/coco/short first.
+set -e
+cd "$(dirname "$0")/.."
+run() { .venv/bin/eglearn bench run "$@"; }
+
+for n in 10 20 40; do
+    run --out results/coco/short --dims $n --algorithms egl,cma --budget $((100 * n))
+done
+for instance in 1 2 3 4 5; do
+    run --out results/coco/egl --dims 40,20,10,5,3,2 --instances $instance --algorithms egl
+done
+run --out results/coco/egl --dims 40,20,10,5,3,2 --algorithms egl --seeds 1
+run --out results/coco/baselines --dims 40,20,10,5,3,2 --algorithms bipop-cma --seeds 1
