@@ -27,7 +27,8 @@ def _ask_tell(run: Run, kind: type[AskTell], settings: Settings | None) -> None:
 _TRAINING = {"fc": 32, "spline": 4}
 
 
-def _trained(model: str) -> Settings:
+def trained(model: str) -> Settings:
+    """Settings of ``egl-fc`` and ``egl-spline``: about equal training time a batch."""
     return Settings.for_model(model, training_steps=_TRAINING[model])
 
 
@@ -47,8 +48,8 @@ def egl(run: Run) -> None:
 
 _egl("egl-constant", lambda n: Settings.for_model("constant"), "One gradient for the whole region.", (), 0.05)
 _egl("egl-affine", lambda n: Settings.for_model("affine"), "Gradient affine in the point.", (), 0.4)
-_egl("egl-fc", lambda n: _trained("fc"), "Fully connected network, our settings.", _TORCH, 0.6)
-_egl("egl-spline", lambda n: _trained("spline"), "Spline network, our settings.", _TORCH, 0.8)
+_egl("egl-fc", lambda n: trained("fc"), "Fully connected network, our settings.", _TORCH, 0.6)
+_egl("egl-spline", lambda n: trained("spline"), "Spline network, our settings.", _TORCH, 0.8)
 _egl("egl-paper", lambda n: Settings.paper_coco(n), "Table 1 of the paper: splines.", _TORCH, 100.0)
 _egl("egl-paper-fc", lambda n: Settings.paper_coco(n, model="fc"), "Table 1, fully connected.", _TORCH, 50.0)
 _egl("egl-authors", lambda n: Settings.authors_code(n), "What the authors' runs did.", _TORCH, 200.0)
@@ -57,4 +58,4 @@ _egl("egl-authors", lambda n: Settings.authors_code(n), "What the authors' runs 
 @algorithm("igl", needs=_TORCH, cost=0.6)
 def igl(run: Run) -> None:
     """Indirect gradient learning: the values are learned, the step follows the network's gradient."""
-    _ask_tell(run, IGL, _trained("fc"))
+    _ask_tell(run, IGL, trained("fc"))
