@@ -309,3 +309,11 @@ def test_report(inside, folder, monkeypatch):
     monkeypatch.setattr(report, "write_report", write)
     assert inside("bench", "report", "out")[1] == "out/report/index.html written: open it in a browser\n"
     assert inside("bench", "report", "out", "--out", "page")[1].startswith("page/index.html written")
+    (folder.path / "other").mkdir()
+    (folder.path / "other" / "journal.jsonl").write_text("")
+    assert inside("bench", "report", "out", "other")[1].startswith("out/report/index.html written")
+    assert "absent holds no benchmark" in one_sentence(inside("bench", "report", "out", "absent")[2])
+    sources = []
+    monkeypatch.setattr(report, "write_markdown", lambda paths, page: sources.append([p.name for p in paths]) or page)
+    assert inside("bench", "report", "out", "other", "--markdown", "docs/coco.md")[1] == "docs/coco.md written\n"
+    assert sources == [["out", "other"]]

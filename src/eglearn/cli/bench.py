@@ -108,23 +108,33 @@ def run(
 
 
 @bench_app.command
-def report(results: str, /, *, out: str | None = None) -> int:
-    """Write a page about the benchmark in the folder RESULTS.
+def report(first: str, /, *more: str, out: str | None = None, markdown: str | None = None) -> int:
+    """Write a page about the benchmarks in one folder or several.
 
     Parameters
     ----------
-    results
+    first
         The folder given to 'eglearn bench run', or a Parquet file.
+    more
+        Further ones, for the same page.
     out
-        Folder for the page and its pictures. [default: report, inside RESULTS]
+        Folder for the page and its pictures. [default: report, inside the first folder]
+    markdown
+        Write a Markdown file of this name instead, with its pictures in a folder beside it.
     """
     need("pyarrow", "matplotlib", extra="bench")
-    path = Path(results)
-    if not has_results(path):
-        raise Failure(f"{results} holds no benchmark: give the folder that 'eglearn bench run' wrote")
-    from ..bench.report import write_report
+    paths = [Path(name) for name in (first, *more)]
+    for path in paths:
+        if not has_results(path):
+            raise Failure(f"{path} holds no benchmark: give folders that 'eglearn bench run' wrote")
+    from ..bench.report import write_markdown, write_report
 
-    page = write_report(path, Path(out) if out is not None else (path if path.is_dir() else path.parent) / "report")
+    if markdown is not None:
+        page = write_markdown(paths, markdown)
+        sys.stdout.write(f"{page} written\n")
+        return 0
+    folder = paths[0] if paths[0].is_dir() else paths[0].parent
+    page = write_report(paths, Path(out) if out is not None else folder / "report")
     sys.stdout.write(f"{page} written: open it in a browser\n")
     return 0
 
