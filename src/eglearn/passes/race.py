@@ -27,7 +27,7 @@ _TRIAL = 0.05
 
 
 class Race:
-    """Two searches take turns; the one that improves the best value goes on, up to eight turns to one.
+    """Two searches take turns; the one that improves the best value more goes on, up to eight turns to one.
 
     The *descents*: in a subspace from the start, then quasi-Newton steps from where that ended, then once, if the
     budget allows for it, line searches and quasi-Newton steps after them. Then again: from the best point if the other
@@ -48,7 +48,7 @@ class Race:
     """
 
     fields: ClassVar[tuple[str, ...]] = (
-        *("start", "m", "budget", "used", "best_u", "best_y", "turn", "turn_used", "turn_before", "row", "rounds"),
+        *("start", "m", "budget", "used", "best_u", "best_y", "turn", "turn_used", "turn_before", "row", "rounds", "gains"),
         *("straight", "descended", "failed", "restarts", "doublings"),
     )
 
@@ -62,6 +62,8 @@ class Race:
         """Whose turn it is, its evaluations, and the best value before it."""
         self.row, self.rounds = 1, 0
         """Turns in a row, and how often both have had theirs."""
+        self.gains = [0.0, 0.0]
+        """By how much the last turn of each improved the best value, in quarters."""
         self.straight = False
         """Whether line searches have been tried."""
         self.descended = True
@@ -113,8 +115,9 @@ class Race:
             self.descended = False
 
     def _end_turn(self) -> None:
-        improved = math.isnan(self.turn_before) or self.best_y < self.turn_before
-        if improved and self.row < min(2**self.rounds, _IN_A_ROW):
+        gain = self.turn_before * 0.25 - self.best_y * 0.25
+        self.gains[self.turn] = 0.0 if math.isnan(gain) else gain
+        if gain > 0 and gain >= self.gains[1 - self.turn] and self.row < min(2**self.rounds, _IN_A_ROW):
             self.row += 1
         else:
             self.rounds += self.turn
@@ -151,7 +154,7 @@ class Race:
         """Everything that the future depends on, the generator apart."""
         plain = {name: getattr(self, name) for name in self.fields}
         return {
-            **{name: value.copy() if isinstance(value, np.ndarray) else value for name, value in plain.items()},
+            **{name: value.copy() if isinstance(value, np.ndarray | list) else value for name, value in plain.items()},
             "passes": [{"kind": type(p).__name__, "state": p.state()} for p in self.passes],
         }
 
@@ -162,6 +165,6 @@ class Race:
         self.rng = rng
         for name in cls.fields:
             value = state[name]
-            setattr(self, name, value.copy() if isinstance(value, np.ndarray) else value)
+            setattr(self, name, value.copy() if isinstance(value, np.ndarray | list) else value)
         self.passes = [_KINDS[p["kind"]].from_state(rng, p["state"]) for p in state["passes"]]
         return self
