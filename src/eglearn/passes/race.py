@@ -48,7 +48,20 @@ class Race:
     """
 
     fields: ClassVar[tuple[str, ...]] = (
-        *("start", "m", "budget", "used", "best_u", "best_y", "turn", "turn_used", "turn_before", "row", "rounds", "gains"),
+        *(
+            "start",
+            "m",
+            "budget",
+            "used",
+            "best_u",
+            "best_y",
+            "turn",
+            "turn_used",
+            "turn_before",
+            "row",
+            "rounds",
+            "gains",
+        ),
         *("straight", "descended", "failed", "restarts", "doublings"),
     )
 

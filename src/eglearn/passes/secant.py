@@ -51,9 +51,7 @@ class Secant(Pass):
         *("m", "x", "value", "g", "S", "Y", "exponent", "level", "stage", "before", "offsets", "values"),
     )
 
-    def __init__(
-        self, rng: np.random.Generator, start: Array, value: float = math.nan, m: int | None = None
-    ) -> None:
+    def __init__(self, rng: np.random.Generator, start: Array, value: float = math.nan, m: int | None = None) -> None:
         super().__init__(rng, start, value)
         n = self.n
         self.m = m if m is not None else default_batch(n)

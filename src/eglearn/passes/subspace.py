@@ -126,7 +126,7 @@ class Subspace(Pass):
     def _metric(self) -> tuple[Array, Array]:
         """A and its inverse: active directions steeper than the rest are as much shorter as makes them equal."""
         curvature, E = np.linalg.eigh(self.H)
-        flat = self.c if self.c > 0 else float(np.median(np.abs(curvature)))
+        flat = self.c if self.c > 0 or not len(E) else float(np.median(np.abs(curvature)))
         if flat <= 0:
             return np.eye(len(E)), np.eye(len(E))
         factor = np.sqrt(np.clip(np.abs(curvature) / flat, 1.0, _CONDITION))
