@@ -10,14 +10,12 @@ Run ``python benchmarks/large_scale_cpu.py``; about two minutes.
 from __future__ import annotations
 
 import os
-
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
-
 import resource
 import sys
 import time
 from collections.abc import Callable
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")  # before NumPy is loaded
 
 import numpy as np
 from numpy.typing import NDArray

@@ -22,7 +22,8 @@ def unused(settings: Settings) -> list[str]:
 class AutoEGL(AskTell):
     """A descent along a learned affine gradient, then line searches, then restarts, until the budget is used.
 
-    ``eglearn.passes`` tells what each pass does, ``Schedule`` who runs next.
+    In many dimensions, a descent in a subspace and quasi-Newton steps race against an evolution strategy instead.
+    ``eglearn.passes`` tells what each pass does, ``Schedule`` and ``Race`` who runs next.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ class Race:
             "rounds",
             "gains",
         ),
-        *("straight", "descended", "failed", "restarts", "doublings"),
+        *("rounds", "gains", "straight", "descended", "failed", "restarts", "doublings"),
     )
 
     def __init__(self, rng: np.random.Generator, start: Array, m: int | None = None, budget: int | None = None) -> None:
