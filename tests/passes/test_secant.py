@@ -38,7 +38,16 @@ def test_batches_hold_at_most_m_samples_and_the_start_comes_first():
     np.testing.assert_allclose(moved, 1e-8 * np.eye(10), atol=1e-15)
     # Along the slope, here the diagonal.
     assert len(path) == 8
-    np.testing.assert_allclose(path[-1] - first[0], np.ones(10), rtol=1e-5)
+    np.testing.assert_allclose(path[-1] - first[0], np.full(10, 0.125), rtol=1e-5)
+
+
+def test_a_sum_over_coordinates_is_scaled_by_their_curvatures():
+    weights = 10.0 ** np.linspace(0, 6, 60)
+    p = secant(60)
+    while not p.best_y < 1e-8:
+        u = p.propose()
+        p.learn(u, (u - 0.1) ** 2 @ weights)
+    assert p.used < 40 * 60
 
 
 def test_a_known_value_is_not_asked_for_again():

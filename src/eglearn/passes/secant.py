@@ -13,6 +13,8 @@ from .base import Pass
 from .descent import default_batch
 from .model import differences, exponent_of
 
+_EPS = float(np.finfo(float).eps)
+
 # Steps of the differences and whether they are central, tried in this order: near the root of the rounding of values
 # for forward differences, its cubic root for central ones, at last one for values of single precision.
 _ACCURACIES = ((1e-8, False), (1e-7, True), (1e-5, True), (1e-3, True))
@@ -21,8 +23,9 @@ _PAIRS = 200
 # Lengths tried along the quasi-Newton direction; the third is its own.
 _LENGTHS = np.array([0.125, 0.5, 1.0, 2.0])
 _OWN = 2
-# Lengths along the slope, if nothing else is known, relative to half of the cube's edge.
-_FIRST_LENGTHS = 2.0 ** np.arange(-14, 1, 2)
+# Lengths along the slope, if nothing else is known, relative to half of the cube's edge: no far jump into a valley of
+# another bend.
+_FIRST_LENGTHS = 2.0 ** np.arange(-17, -2, 2)
 # Where no length gained, these, relative to the shortest one, follow.
 _SHORTER = 2.0 ** -np.array([2.0, 5.0, 8.0, 11.0])
 # The least share of the linear prediction that the direction's own length must gain (Armijo).
@@ -110,11 +113,27 @@ class Secant(Pass):
         for i in usable[::-1]:
             shares[i] = S[i] @ p / products[i]
             p = p - shares[i] * Y[i]
+        p *= (scale := self._scale())
         if len(usable):
-            p *= products[usable[-1]] / float(Y[usable[-1]] @ Y[usable[-1]])
+            p *= products[usable[-1]] / float(Y[usable[-1]] @ (scale * Y[usable[-1]]))
         for i in usable:
             p += S[i] * (shares[i] - Y[i] @ p / products[i])
         return p
+
+    def _scale(self) -> Array:
+        """The diagonal matrix that the two loops begin with, up to a factor: inverse curvatures of the coordinates.
+
+        Along each coordinate, the root mean square of the steps over that of the changes; taken to a power that tells
+        how well changes follow from steps coordinate by coordinate: 1 for sums over coordinates, near 0 if rotated.
+        """
+        weights = 1 / np.einsum("ij,ij->i", self.S, self.S)
+        steps, changes, both = weights @ self.S**2, weights @ self.Y**2, weights @ (self.S * self.Y)
+        known = (steps > 0) & (changes > _EPS**2 * changes.max())
+        ratio = np.divide(steps, changes, out=np.ones(self.n), where=known)
+        ratio[~known] = np.median(ratio[known]) if known.any() else 1.0
+        explained = np.divide(both**2, steps * changes, out=np.zeros(self.n), where=known)
+        scale: Array = np.sqrt(ratio) ** min(1.0, 2 * float(np.mean(explained)))
+        return scale
 
     # --- learning -----------------------------------------------------------------------------------------------
 
