@@ -1,7 +1,8 @@
 """The default on COCO's bbob-largescale, against CMA-ES and L-BFGS-B: targets reached, paired over problems.
 
 All get 150,000 evaluations, the same problems and the same start. Held to: ahead of both in the share of the 51 targets
-that are reached, with the whole interval of 95 % above 0. Prints a table and ends with exit code 1 if the bar is missed.
+that are reached, with the whole interval of 95 % above 0. Prints a table and ends with exit code 1 if the bar is
+missed.
 
 Run ``python benchmarks/large_scale.py``; killed, it goes on when it is called again. A problem in 80-D takes all three
 two minutes or so of one core, in 640-D ten. Fewer: ``--dims 80 --functions 8 10``. ``--table`` only prints what is
@@ -28,7 +29,7 @@ def show(progress: Progress) -> None:
     row = progress.row
     print(
         f"{progress.done} of {progress.total}, {progress.eta / 60:.0f} minutes to go: {row['algorithm']} "
-        f"f{row['function']} {row['dimension']}-D instance {row['instance']}, gap {row['best_gap']:.3g}, {row['status']}",
+        f"f{row['function']} {row['dimension']}-D instance {row['instance']}, gap {row['best_gap']:.3g}",
         flush=True,
     )
 
@@ -46,8 +47,8 @@ def table(results: Results) -> bool:
                     continue
                 c = compare(some, score, OURS, rival, np.random.default_rng(0))
                 print(
-                    f"{100 * share:>4.0f} % of the budget: {OURS} {c.mean_a:.3f}, {rival:<8} {c.mean_b:.3f}, difference "
-                    f"{c.difference:+.3f} ({c.low:+.3f}, {c.high:+.3f}) on {c.problems} problems, {c.wins} won, "
+                    f"{100 * share:>4.0f} % of the budget: {OURS} {c.mean_a:.3f}, {rival:<8} {c.mean_b:.3f}, "
+                    f"difference {c.difference:+.3f} ({c.low:+.3f}, {c.high:+.3f}) on {c.problems} problems, {c.wins} won, "
                     f"{c.losses} lost"
                 )
                 ahead &= n is not None or share < 1 or c.low > 0
