@@ -48,8 +48,8 @@ def table(results: Results) -> bool:
                 c = compare(some, score, OURS, rival, np.random.default_rng(0))
                 print(
                     f"{100 * share:>4.0f} % of the budget: {OURS} {c.mean_a:.3f}, {rival:<8} {c.mean_b:.3f}, "
-                    f"difference {c.difference:+.3f} ({c.low:+.3f}, {c.high:+.3f}) on {c.problems} problems, {c.wins} won, "
-                    f"{c.losses} lost"
+                    f"difference {c.difference:+.3f} ({c.low:+.3f}, {c.high:+.3f}) on {c.problems} problems, "
+                    f"{c.wins} won, {c.losses} lost"
                 )
                 ahead &= n is not None or share < 1 or c.low > 0
         for name in (OURS, *RIVALS):
