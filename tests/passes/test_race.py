@@ -143,3 +143,33 @@ def test_five_hundred_dimensions():
         x = opt.ask()
         opt.tell(x, np.sum((x - 1) ** 2, axis=1))
     assert opt.best_y < 1e-3
+
+
+EXTREMES = {
+    "near overflow": lambda u: 1.7e308 * np.sin(1e3 * u.sum(axis=1)),
+    "denormal": lambda u: 1e-310 * sphere(u),
+    "large offset": lambda u: 1e15 + sphere(u),
+    "plateaus": lambda u: np.round(sphere(u)),
+    "cliff": lambda u: np.exp(500 * u[:, 0]) + sphere(u),
+    "often failed": lambda u: np.where(np.sin(1e6 * u.sum(axis=1)) > 0, np.nan, sphere(u)),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize("n", [1, 3, 20])
+def test_extreme_values(name, n):
+    """Warnings are errors: nothing overflows on the way, and proposals are in the cube."""
+    r = Race(np.random.default_rng(0), np.full(n, 0.1))
+    first = EXTREMES[name](r.propose())
+    run(r, EXTREMES[name], 1500)
+    assert r.used >= 1500
+    assert np.isnan(first).all() or r.best_y <= np.nanmin(first)
+
+
+@pytest.mark.parametrize("budget", [0, 1, 2, 20, 33, 130, 137, 330, 400])
+def test_any_budget(budget):
+    opt = AutoEGL([(-1, 1)] * 64, budget=budget)
+    while not opt.stop():
+        x = opt.ask()
+        opt.tell(x, sphere(x))
+    assert opt.nfev == budget

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._typing import Array
+from .._typing import Array, Mask
 from ..steps import length
 from .base import Pass
 from .descent import default_batch
@@ -101,11 +101,17 @@ class Secant(Pass):
 
     def _direction(self) -> Array:
         free = ~((np.abs(self.x) >= 1) & (self.g * self.x < 0))
-        p: Array = np.where(free, -self.g, 0.0)
-        if not len(self.S):
-            top = float(np.max(np.abs(p)))
-            return p / top if top > 0 else p
-        # The two loops of L-BFGS, of the free coordinates only.
+        slope = np.where(free, -self.g, 0.0)
+        if len(self.S):
+            with np.errstate(all="ignore"):
+                p = self._two_loops(slope, free)
+            if np.isfinite(p).all():
+                return p
+        top = float(np.max(np.abs(slope)))
+        return slope / top if top > 0 else slope
+
+    def _two_loops(self, p: Array, free: Mask) -> Array:
+        """L-BFGS's product of the inverse Hessian and p, of the free coordinates only; not finite if it overflows."""
         S, Y = self.S * free, self.Y * free
         products = np.einsum("ij,ij->i", S, Y)
         usable = np.flatnonzero(products > 0)

@@ -122,6 +122,7 @@ class Separable(Pass):
                 return "flat"
         if len(history) >= window and self.batches % 10 == 0:
             fifth = window // 5
-            if np.median(history[-fifth:]) >= np.median(history[:fifth]):
+            early, late = np.sort(history[:fifth]), np.sort(history[-fifth:])
+            if late[fifth // 2] >= early[fifth // 2]:
                 return "stagnant"
         return None
