@@ -2,7 +2,6 @@
 
 Every algorithm gets the same problems, box and x0. Budgets are what can be afforded, about 40 minutes of one core for
 instance 1 (the paper: 150,000 evaluations): so only what happens within the smaller of two budgets can be compared.
-Rows of the default ``egl`` are missing: at n = 784 one fit of its model takes 12 seconds, see ``high_dimension.py``.
 
 Run ``python benchmarks/coco_784.py``; killed, it goes on when it is called again. Further instances:
 ``--instances 1 2 3``. ``--table`` only prints what is finished. Distances are (best - f_opt) / (y0 - f_opt), the mean
@@ -27,6 +26,7 @@ BUDGETS = {
     "cg": 30_000,
     "l-bfgs-b": 30_000,
     "sep-cma": 30_000,
+    "egl": 30_000,
     "egl-m64": 30_000,
     "egl-m800": 30_000,
     "cma": 10_000,

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 
 from .._typing import Array, State
-from ..passes import Schedule
+from ..passes import Race, Schedule
 from ..settings import Settings
 from .base import AskTell
+
+# From so many dimensions on, what a model of all curvature costs, in evaluations and in time, is not worth it.
+_MANY = 64
 
 
 def unused(settings: Settings) -> list[str]:
@@ -19,7 +22,8 @@ def unused(settings: Settings) -> list[str]:
 class AutoEGL(AskTell):
     """A descent along a learned affine gradient, then line searches, then restarts, until the budget is used.
 
-    ``eglearn.passes`` tells what each pass does, ``Schedule`` who runs next.
+    In many dimensions, a descent in a subspace and quasi-Newton steps race against an evolution strategy instead.
+    ``eglearn.passes`` tells what each pass does, ``Schedule`` and ``Race`` who runs next.
 
     Parameters
     ----------
@@ -43,7 +47,8 @@ class AutoEGL(AskTell):
         if other := unused(self.settings):
             value = getattr(self.settings, other[0])
             raise ValueError(f"Settings.{other[0]} = {value!r}: AutoEGL uses only m; leave the others as they are")
-        self._schedule = Schedule(self._rng, self.box.start, self.settings.m, self.budget)
+        kind = Schedule if self.n < _MANY else Race
+        self._schedule: Schedule | Race = kind(self._rng, self.box.start, self.settings.m, self.budget)
 
     @property
     def candidate_u(self) -> Array:
@@ -72,4 +77,4 @@ class AutoEGL(AskTell):
         return self._schedule.state()
 
     def _load_search_state(self, state: State) -> None:
-        self._schedule = Schedule.from_state(self._rng, state)
+        self._schedule = (Schedule if self.n < _MANY else Race).from_state(self._rng, state)

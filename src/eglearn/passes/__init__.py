@@ -6,6 +6,10 @@ from .axes import Axes
 from .base import Pass
 from .covariance import Adaptation
 from .descent import Descent
+from .race import Race
 from .schedule import Schedule
+from .secant import Secant
+from .separable import Separable
+from .subspace import Subspace
 
-__all__ = ["Adaptation", "Axes", "Descent", "Pass", "Schedule"]
+__all__ = ["Adaptation", "Axes", "Descent", "Pass", "Race", "Schedule", "Secant", "Separable", "Subspace"]

@@ -1,0 +1,183 @@
+"""Who runs next, in many dimensions."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from .._typing import Array, State
+from .axes import Axes
+from .base import Pass
+from .descent import default_batch
+from .secant import Secant
+from .separable import Separable
+from .subspace import Subspace
+
+_KINDS: dict[str, type[Pass]] = {kind.__name__: kind for kind in (Subspace, Secant, Axes, Separable)}
+
+# Evaluations of a turn, and of a descent in a subspace, by the dimension.
+_TURN, _SUBSPACE = 2, 5
+# Turns in a row, at most.
+_IN_A_ROW = 8
+_SIGMA = 0.4
+# The share of the budget that finding out whether the coordinates interact may cost.
+_TRIAL = 0.05
+
+
+class Race:
+    """Two searches take turns; the one that improves the best value more goes on, up to eight turns to one.
+
+    The *descents*: in a subspace from the start, then quasi-Newton steps from where that ended, then once, if the
+    budget allows for it, line searches and quasi-Newton steps after them. Then again: from the best point if the other
+    search found it, else from a random one. The *evolution*: adaptations of a distribution with independent
+    coordinates, each with twice the population of the last.
+
+    All of this costs time and memory linear in the dimension, an evaluation.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    start : (n,)
+        In the cube.
+    m : int or None
+        Batch of the descents; None: by the dimension.
+    budget : int or None
+        Evaluations in all; None: very many.
+    """
+
+    fields: ClassVar[tuple[str, ...]] = (
+        *(
+            "start",
+            "m",
+            "budget",
+            "used",
+            "best_u",
+            "best_y",
+            "turn",
+            "turn_used",
+            "turn_before",
+            "row",
+            "rounds",
+            "gains",
+        ),
+        *("rounds", "gains", "straight", "descended", "failed", "restarts", "doublings"),
+    )
+
+    def __init__(self, rng: np.random.Generator, start: Array, m: int | None = None, budget: int | None = None) -> None:
+        self.rng, self.start, self.m, self.budget = rng, start, m, budget
+        self.used = 0
+        self.best_u, self.best_y = start, math.nan
+        self.passes: list[Pass] = [Subspace(rng, start, m=m), Separable(rng, start, _SIGMA)]
+        """The current descent and the current evolution."""
+        self.turn, self.turn_used, self.turn_before = 0, 0, math.nan
+        """Whose turn it is, its evaluations, and the best value before it."""
+        self.row, self.rounds = 1, 0
+        """Turns in a row, and how often both have had theirs."""
+        self.gains = [0.0, 0.0]
+        """By how much the last turn of each improved the best value, in quarters."""
+        self.straight = False
+        """Whether line searches have been tried."""
+        self.descended = True
+        """Whether a descent found the best point or has begun there."""
+        self.failed = False
+        """Whether the last batch failed as a whole: the next restart begins at the best point, where values are."""
+        self.restarts = self.doublings = 0
+
+    @property
+    def n(self) -> int:
+        """Dimension."""
+        return len(self.start)
+
+    @property
+    def active(self) -> Pass:
+        """The pass that has its turn."""
+        return self.passes[self.turn]
+
+    def propose(self) -> Array:
+        """The next batch."""
+        return self.active.propose()
+
+    def learn(self, u: Array, y: Array) -> None:
+        """Hand the batch to its pass, and let the next one have its turn if need be."""
+        p = self.active
+        p.learn(u, y)
+        self.used += len(y)
+        self.turn_used += len(y)
+        self.failed = not np.isfinite(y).any()
+        if not self.failed:
+            i = int(np.nanargmin(y))
+            if self.note(u[i], float(y[i])):
+                self.descended = self.turn == 0
+        if p.done is not None or (isinstance(p, Subspace) and p.used >= _SUBSPACE * self.n):
+            self.passes[self.turn] = self._next_evolution() if self.turn else self._next_descent(p)
+        if self.turn_used >= _TURN * self.n:
+            self._end_turn()
+
+    def note(self, u: Array, y: float) -> bool:
+        """Keep the best point; whether this one is."""
+        if self.best_y <= y:
+            return False
+        self.best_u, self.best_y = u.copy(), y
+        return True
+
+    def note_foreign(self, u: Array, y: float) -> None:
+        """A point from elsewhere: if it is the best, a descent begins there when the current one has ended."""
+        if self.note(u, y):
+            self.descended = False
+
+    def _end_turn(self) -> None:
+        gain = self.turn_before * 0.25 - self.best_y * 0.25
+        self.gains[self.turn] = 0.0 if math.isnan(gain) else gain
+        if gain > 0 and gain >= self.gains[1 - self.turn] and self.row < min(2**self.rounds, _IN_A_ROW):
+            self.row += 1
+        else:
+            self.rounds += self.turn
+            self.turn, self.row = 1 - self.turn, 1
+        self.turn_used, self.turn_before = 0, self.best_y
+
+    def _next_descent(self, p: Pass) -> Pass:
+        if isinstance(p, Subspace) and not math.isnan(p.best_y):
+            return Secant(self.rng, p.best_u, p.best_y, self.m)
+        if isinstance(p, Secant) and not self.straight and not math.isnan(self.best_y):
+            self.straight = True
+            if self.budget is None or Axes.first_test(self.n) <= _TRIAL * self.budget:
+                self.descended = True
+                return Axes(self.rng, self.best_u, self.best_y)
+        if isinstance(p, Axes) and p.done == "separable":
+            return Secant(self.rng, p.best_u, p.best_y, self.m)
+        self.restarts += 1
+        if not self.descended or (self.failed and not math.isnan(self.best_y)):
+            self.descended = True
+            # As wide as the distribution that found the point.
+            delta = min(max(self.passes[1].radius * math.sqrt(self.n), 1e-6), 0.2)
+            return Subspace(self.rng, self.best_u, delta, self.m)
+        return Subspace(self.rng, self.rng.uniform(-0.8, 0.8, self.n), m=self.m)
+
+    def _next_evolution(self) -> Pass:
+        self.restarts += 1
+        self.doublings += 1
+        place = self.rng.uniform(-0.8, 0.8, self.n)
+        if self.failed and not math.isnan(self.best_y):
+            place = self.best_u
+        return Separable(self.rng, place, _SIGMA, default_batch(self.n) * 2**self.doublings)
+
+    def state(self) -> State:
+        """Everything that the future depends on, the generator apart."""
+        plain = {name: getattr(self, name) for name in self.fields}
+        return {
+            **{name: value.copy() if isinstance(value, np.ndarray | list) else value for name, value in plain.items()},
+            "passes": [{"kind": type(p).__name__, "state": p.state()} for p in self.passes],
+        }
+
+    @classmethod
+    def from_state(cls, rng: np.random.Generator, state: State) -> Race:
+        """The race that ``state()`` described."""
+        self = cls.__new__(cls)
+        self.rng = rng
+        for name in cls.fields:
+            value = state[name]
+            setattr(self, name, value.copy() if isinstance(value, np.ndarray | list) else value)
+        self.passes = [_KINDS[p["kind"]].from_state(rng, p["state"]) for p in state["passes"]]
+        return self

@@ -1,0 +1,209 @@
+"""Quasi-Newton descent with gradients of differences, for smooth functions of many variables."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from .._typing import Array, Mask
+from ..steps import length
+from .base import Pass
+from .descent import default_batch
+from .model import differences, exponent_of
+
+_EPS = float(np.finfo(float).eps)
+
+# Steps of the differences and whether they are central, tried in this order: near the root of the rounding of values
+# for forward differences, its cubic root for central ones, at last one for values of single precision.
+_ACCURACIES = ((1e-8, False), (1e-7, True), (1e-5, True), (1e-3, True))
+# Pairs in memory.
+_PAIRS = 200
+# Lengths tried along the quasi-Newton direction; the third is its own.
+_LENGTHS = np.array([0.125, 0.5, 1.0, 2.0])
+_OWN = 2
+# Lengths along the slope, if nothing else is known, relative to half of the cube's edge: no far jump into a valley of
+# another bend.
+_FIRST_LENGTHS = 2.0 ** np.arange(-17, -2, 2)
+# Where no length gained, these, relative to the shortest one, follow.
+_SHORTER = 2.0 ** -np.array([2.0, 5.0, 8.0, 11.0])
+# The least share of the linear prediction that the direction's own length must gain (Armijo).
+_SUFFICIENT = 1e-4
+# The least cosine between a step and the change of the gradient along it.
+_LEAST_COSINE = 1e-12
+
+
+class Secant(Pass):
+    """L-BFGS (Nocedal 1980) with a long memory, in the cube.
+
+    A gradient takes n evaluations, so a few lengths along each direction are tried at no great cost. The direction's
+    own length is preferred, for quasi-Newton steps are better than exact line searches where valleys bend. Coordinates
+    that the slope presses against a face are held there.
+
+    Parameters
+    ----------
+    rng, start, value
+        See ``Pass``.
+    m : int or None
+        Points in a batch, at most; None: by the dimension.
+    """
+
+    fields: ClassVar[tuple[str, ...]] = (
+        *Pass.fields,
+        *("m", "x", "value", "g", "S", "Y", "exponent", "level", "stage", "before", "offsets", "values"),
+    )
+
+    def __init__(self, rng: np.random.Generator, start: Array, value: float = math.nan, m: int | None = None) -> None:
+        super().__init__(rng, start, value)
+        n = self.n
+        self.m = m if m is not None else default_batch(n)
+        self.x, self.value = start.copy(), value
+        """The iterate."""
+        self.g, self.exponent = np.zeros(n), 0
+        """The gradient there, for values as ``differences`` gives them, and their unit."""
+        self.S, self.Y = np.empty((0, n)), np.empty((0, n))
+        """Steps and changes of the gradient, oldest first."""
+        self.level = 0
+        """Which of the accuracies."""
+        self.stage = "gradient"
+        """What the next batch is for: gradient, path, or shorter (steps along the path)."""
+        self.before: Array | None = None
+        """The iterate before, if its gradient is as accurate."""
+        self.offsets, self.values = np.empty(0), np.empty(0)
+        """Of the gradient's samples so far."""
+
+    @property
+    def radius(self) -> float:
+        """The step of the differences."""
+        return _ACCURACIES[self.level][0]
+
+    def propose(self) -> Array:
+        """Samples of the gradient, or points along the path."""
+        if self.stage == "gradient":
+            return self._samples()
+        lengths = _LENGTHS if len(self.S) else _FIRST_LENGTHS
+        if self.stage == "shorter":
+            lengths = lengths[0] * _SHORTER
+        path: Array = np.clip(self.x + lengths[:, None] * self._direction(), -1, 1)
+        return path
+
+    def _samples(self) -> Array:
+        """The next differences along coordinates; the second of a coordinate is opposite to the first, or beyond."""
+        h, central = _ACCURACIES[self.level]
+        first = np.where(self.x + h > 1, -h, h)
+        second = np.where(np.abs(self.x - first) > 1, 2 * first, -first)
+        offsets = np.concatenate([first, second]) if central else first
+        chosen = np.arange(len(self.values), min(len(self.values) + self.m, len(offsets)))
+        u = np.tile(self.x, (len(chosen), 1))
+        u[np.arange(len(chosen)), chosen % self.n] += offsets[chosen]
+        return np.vstack([self.x, u]) if math.isnan(self.value) else u
+
+    def _direction(self) -> Array:
+        free = ~((np.abs(self.x) >= 1) & (self.g * self.x < 0))
+        slope = np.where(free, -self.g, 0.0)
+        if len(self.S):
+            with np.errstate(all="ignore"):
+                p = self._two_loops(slope, free)
+            if np.isfinite(p).all():
+                return p
+        top = float(np.max(np.abs(slope)))
+        return slope / top if top > 0 else slope
+
+    def _two_loops(self, p: Array, free: Mask) -> Array:
+        """L-BFGS's product of the inverse Hessian and p, of the free coordinates only; not finite if it overflows."""
+        S, Y = self.S * free, self.Y * free
+        products = np.einsum("ij,ij->i", S, Y)
+        usable = np.flatnonzero(products > 0)
+        shares = np.zeros(len(S))
+        for i in usable[::-1]:
+            shares[i] = S[i] @ p / products[i]
+            p = p - shares[i] * Y[i]
+        p *= (scale := self._scale())
+        if len(usable):
+            p *= products[usable[-1]] / float(Y[usable[-1]] @ (scale * Y[usable[-1]]))
+        for i in usable:
+            p += S[i] * (shares[i] - Y[i] @ p / products[i])
+        return p
+
+    def _scale(self) -> Array:
+        """The diagonal matrix that the two loops begin with, up to a factor: inverse curvatures of the coordinates.
+
+        Along each coordinate, the root mean square of the steps over that of the changes; taken to a power that tells
+        how well changes follow from steps coordinate by coordinate: 1 for sums over coordinates, near 0 if rotated.
+        """
+        weights = 1 / np.einsum("ij,ij->i", self.S, self.S)
+        steps, changes, both = weights @ self.S**2, weights @ self.Y**2, weights @ (self.S * self.Y)
+        known = (steps > 0) & (changes > _EPS**2 * changes.max())
+        ratio = np.divide(steps, changes, out=np.ones(self.n), where=known)
+        ratio[~known] = np.median(ratio[known]) if known.any() else 1.0
+        explained = np.divide(both**2, steps * changes, out=np.zeros(self.n), where=known)
+        scale: Array = np.sqrt(ratio) ** min(1.0, 2 * float(np.mean(explained)))
+        return scale
+
+    # --- learning -----------------------------------------------------------------------------------------------
+
+    def _learn(self, u: Array, y: Array) -> None:
+        self._note_best(u, y)
+        if self.stage == "gradient":
+            self._collect(u, y)
+        else:
+            self._move(u, y)
+
+    def _collect(self, u: Array, y: Array) -> None:
+        if math.isnan(self.value):
+            self.value, u, y = float(y[0]), u[1:], y[1:]
+            if math.isnan(self.value):
+                self.done = "failed"
+                return
+        coordinates = np.arange(len(self.values), len(self.values) + len(y)) % self.n
+        offsets = u[np.arange(len(y)), coordinates] - self.x[coordinates]
+        self.offsets, self.values = np.append(self.offsets, offsets), np.append(self.values, y)
+        if len(self.values) == self.n * (1 + _ACCURACIES[self.level][1]):
+            self._learn_gradient()
+            self.offsets, self.values = np.empty(0), np.empty(0)
+            self.stage = "path"
+
+    def _learn_gradient(self) -> None:
+        quarters = self.values * 0.25 - self.value * 0.25
+        exponent = exponent_of(np.where(np.isfinite(quarters), quarters, 0.0))
+        old, self.Y = np.ldexp(self.g, self.exponent - exponent), np.ldexp(self.Y, self.exponent - exponent)
+        self.exponent = exponent
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slopes = differences(self.values, self.value, exponent) / self.offsets
+            g = slopes[: self.n]
+            if _ACCURACIES[self.level][1]:
+                # Of the parabola through three values: slope = g + curvature * offset / 2 at both offsets.
+                a, b, other = self.offsets[: self.n], self.offsets[self.n :], slopes[self.n :]
+                g = np.where(np.isfinite(g) & np.isfinite(other), (g * b - other * a) / (b - a), g)
+                g = np.where(np.isfinite(g), g, other)
+        # A coordinate whose samples failed is left as it is.
+        self.g = np.where(np.isfinite(g), g, 0.0)
+        if self.before is not None:
+            s, change = self.x - self.before, self.g - old
+            if float(s @ change) > _LEAST_COSINE * length(s) * length(change):
+                self.S, self.Y = np.vstack([self.S, s])[-_PAIRS:], np.vstack([self.Y, change])[-_PAIRS:]
+
+    def _move(self, u: Array, y: Array) -> None:
+        y = np.where(np.isfinite(y), y, np.inf)
+        best = int(np.argmin(y))
+        if self.stage == "path" and len(self.S) and len(y) > _OWN:
+            gain = float(differences(y[_OWN:], self.value, self.exponent)[0])
+            if gain <= _SUFFICIENT * min(float(self.g @ (u[_OWN] - self.x)), 0.0) and y[_OWN] < self.value:
+                best = _OWN + int(np.argmin(y[_OWN:]))
+        if y[best] < self.value:
+            self.before, self.x, self.value = self.x, u[best].copy(), float(y[best])
+            self.stage = "gradient"
+        elif self.stage == "path":
+            self.stage = "shorter"
+        else:
+            self._after_failure()
+
+    def _after_failure(self) -> None:
+        """No length gained: a more accurate gradient, at last without the past."""
+        if self.level + 1 < len(_ACCURACIES):
+            self.level, self.stage, self.before = self.level + 1, "gradient", None
+        elif len(self.S):
+            self.S, self.Y, self.stage = self.S[:0], self.Y[:0], "path"
+        else:
+            self.done = "converged"

@@ -1,0 +1,128 @@
+"""Adaptation of a normal distribution with independent coordinates, for many dimensions."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from .._typing import Array
+from ..steps import length
+from .base import Pass
+from .descent import default_batch
+
+_EPS = float(np.finfo(float).eps)
+# Standard deviations below this end the pass.
+_SMALLEST = 1e-11
+
+
+class Separable(Pass):
+    """CMA-ES with a diagonal covariance matrix (Ros and Hansen 2008) in the cube; samples are mirrored at the faces.
+
+    A batch costs n times its size, and the n variances are learned n / 3 times as fast as a whole matrix.
+
+    Parameters
+    ----------
+    rng, start
+        See ``Pass``.
+    sigma : float
+        The first standard deviation.
+    size : int or None
+        Points in a batch; None: the usual number.
+    """
+
+    fields: ClassVar[tuple[str, ...]] = (
+        *Pass.fields,
+        *("mean", "sigma", "size", "variances", "path_c", "path_s", "batches", "history"),
+    )
+
+    def __init__(self, rng: np.random.Generator, start: Array, sigma: float = 0.4, size: int | None = None) -> None:
+        super().__init__(rng, start)
+        n = self.n
+        self.mean, self.sigma = start.copy(), sigma
+        self.size = size if size is not None else default_batch(n)
+        self.variances = np.ones(n)
+        """The covariance matrix is sigma^2 diag(variances)."""
+        self.path_c, self.path_s = np.zeros(n), np.zeros(n)
+        self.batches = 0
+        self.history: list[float] = []
+        """The best values of the last batches."""
+        self._derive()
+
+    def _derive(self) -> None:
+        """Weights and rates (Hansen 2016, the tutorial's table 1; those of the variances as in Ros and Hansen)."""
+        n, size = self.n, self.size
+        raw = math.log((size + 1) / 2) - np.log(np.arange(1, size // 2 + 1))
+        self._weights = raw / raw.sum()
+        self._mu_eff = mu_eff = 1 / float(np.sum(self._weights**2))
+        self._cc = (4 + mu_eff / n) / (n + 4 + 2 * mu_eff / n)
+        self._cs = (mu_eff + 2) / (n + mu_eff + 5)
+        faster = (n + 2) / 3
+        self._c1 = min(1.0, faster * 2 / ((n + 1.3) ** 2 + mu_eff))
+        self._cmu = min(1 - self._c1, faster * 2 * (mu_eff - 2 + 1 / mu_eff) / ((n + 2) ** 2 + mu_eff))
+        self._damping = 1 + 2 * max(0.0, math.sqrt((mu_eff - 1) / (n + 1)) - 1) + self._cs
+        self._expected = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))
+
+    @property
+    def radius(self) -> float:
+        """The largest standard deviation."""
+        return self.sigma * math.sqrt(float(self.variances.max()))
+
+    def propose(self) -> Array:
+        """Samples of the distribution."""
+        z = self.rng.standard_normal((self.size, self.n))
+        u = self.mean + self.sigma * np.sqrt(self.variances) * z
+        inside: Array = np.clip(np.where(np.abs(u) > 1, 2 * np.sign(u) - u, u), -1, 1)
+        return inside
+
+    def _learn(self, u: Array, y: Array) -> None:
+        self._note_best(u, y)
+        good = int(np.isfinite(y).sum())
+        if good == 0:  # nothing was learned: back to what worked, and closer
+            self.mean, self.sigma = self.best_u.copy(), 0.5 * self.sigma
+            if math.isnan(self.best_y):
+                self.done = "failed"
+            elif self.radius < _SMALLEST:
+                self.done = "converged"
+            return
+        if len(y) < self.size:  # the budget is at its end, and nothing follows
+            return
+        order = np.argsort(y, kind="stable")  # failed ones, NaN, are the last
+        self._adapt(u[order[: min(good, len(self._weights))]])
+        self.history.append(float(y[order[0]]))
+        self.done = self._reason_to_stop(y[order[:good]])
+
+    def _adapt(self, u: Array) -> None:
+        """Move mean, paths, variances and sigma; ``u`` are the better points, the best first."""
+        weights = self._weights[: len(u)] / self._weights[: len(u)].sum()
+        steps = (u - self.mean) / self.sigma
+        mean_step = weights @ steps
+        self.mean = np.clip(self.mean + self.sigma * mean_step, -1, 1)
+        cs, cc, c1, cmu = self._cs, self._cc, self._c1, self._cmu
+        white = mean_step / np.sqrt(self.variances)
+        self.path_s = (1 - cs) * self.path_s + math.sqrt(cs * (2 - cs) * self._mu_eff) * white
+        self.batches += 1
+        speed = length(self.path_s) / self._expected
+        steady = speed / math.sqrt(1 - (1 - cs) ** (2 * self.batches)) < 1.4 + 2 / (self.n + 1)
+        self.path_c = (1 - cc) * self.path_c + steady * math.sqrt(cc * (2 - cc) * self._mu_eff) * mean_step
+        keep = 1 - c1 - cmu + c1 * (1 - steady) * cc * (2 - cc)
+        self.variances = keep * self.variances + c1 * self.path_c**2 + cmu * (weights @ steps**2)
+        self.sigma *= math.exp(min(1.0, cs / self._damping * (speed - 1)))
+
+    def _reason_to_stop(self, y: Array) -> str | None:
+        per_batch = self.n / self.size
+        recent, window = 10 + int(30 * per_batch), int(120 + 0.2 * self.batches + 30 * per_batch)
+        history = self.history = self.history[-window:]
+        if self.radius < _SMALLEST:
+            return "converged"
+        if len(history) > recent:
+            last = np.append(y, history[-recent:])
+            if float(last.max() * 0.25 - last.min() * 0.25) <= _EPS * float(np.max(np.abs(last))):
+                return "flat"
+        if len(history) >= window and self.batches % 10 == 0:
+            fifth = window // 5
+            early, late = np.sort(history[:fifth]), np.sort(history[-fifth:])
+            if late[fifth // 2] >= early[fifth // 2]:
+                return "stagnant"
+        return None

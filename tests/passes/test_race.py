@@ -1,0 +1,175 @@
+import numpy as np
+import pytest
+from tests.passes.driver import centre, continues_exactly, rastrigin, rosenbrock, rotated_rastrigin, run
+
+from eglearn import AutoEGL, Status
+from eglearn.passes import Axes, Race, Schedule, Secant, Separable, Subspace
+
+
+def race(n, seed=0, **changes):
+    return Race(np.random.default_rng(seed), np.full(n, -0.3), **changes)
+
+
+def turns(r, fun, limit):
+    """Kinds of passes with evaluations, in order."""
+    rows = []
+    while r.used < limit:
+        p = r.active
+        u = r.propose()
+        r.learn(u, fun(u))
+        if rows and rows[-1][0] is p:
+            rows[-1][1] += len(u)
+        else:
+            rows.append([p, len(u)])
+    return [(type(p), count) for p, count in rows]
+
+
+def sphere(u):
+    return np.sum((u - centre(u.shape[1])) ** 2, axis=1)
+
+
+def test_both_have_turns_and_the_one_that_gains_more_has_more():
+    rows = turns(race(20), rosenbrock, 8000)
+    assert [kind for kind, _ in rows[:2]] == [Subspace, Separable]
+    evolution = sum(count for kind, count in rows if kind is Separable)
+    assert 0.08 * 8000 < evolution < 0.35 * 8000
+    rows = turns(race(20), rotated_rastrigin, 8000)
+    evolution = sum(count for kind, count in rows if kind is Separable)
+    assert evolution > 0.4 * 8000
+
+
+def test_descents_follow_each_other():
+    r = race(10)
+    kinds = [kind for kind, _ in turns(r, rotated_rastrigin, 8000) if kind is not Separable]
+    assert [kinds[i] for i in range(len(kinds)) if i == 0 or kinds[i] is not kinds[i - 1]][:4] == [
+        Subspace, Secant, Axes, Subspace,
+    ]  # fmt: skip
+    assert kinds.count(Axes) <= 2
+    assert r.restarts
+
+
+def test_separable_functions_are_solved_by_line_searches():
+    r = race(10)
+    run(r, rastrigin, 6000)
+    assert r.best_y < 1e-8
+
+
+def test_line_searches_are_tried_only_if_the_budget_is_large_beside_them():
+    for budget, tried in ((2100, True), (1900, False)):  # the first test takes 101 evaluations in 10-D
+        rows = turns(race(10, budget=budget), lambda u: np.abs(u).sum(axis=1) + 3, budget)
+        assert (Axes in {kind for kind, _ in rows}) is tried
+
+
+def test_populations_double():
+    r = race(2)
+    sizes = []
+    while r.used < 20_000:
+        size = r.passes[1].size
+        if not sizes or sizes[-1] != size:
+            sizes.append(size)
+        u = r.propose()
+        r.learn(u, rotated_rastrigin(u))
+    assert len(sizes) >= 3
+    assert sizes == [6 * 2**k for k in range(len(sizes))]
+
+
+@pytest.mark.parametrize("fun", [rosenbrock, rastrigin, rotated_rastrigin])
+def test_resume_in_every_kind_of_pass(fun):
+    assert continues_exactly(lambda: race(6), fun, (1, 30, 300, 520, 900, 1700, 4000), more=250)
+
+
+def test_after_a_better_foreign_point_a_descent_begins_there():
+    r = race(6)
+    run(r, rotated_rastrigin, 700)
+    place = centre(6) + 0.001
+    r.note_foreign(place, float(rotated_rastrigin(place[None])[0]))
+    assert not r.descended
+    run(r, rotated_rastrigin, 8000)
+    assert r.best_y < 1e-8
+
+
+def test_values_times_a_power_of_two_change_nothing_in_any_pass():
+    def points(power):
+        r = race(3, seed=1)
+        kinds, asked = set(), []
+        while r.used < 3000:
+            kinds.add(type(r.active))
+            u = r.propose()
+            asked.append(u)
+            r.learn(u, rotated_rastrigin(u) * 2.0**power)
+        assert len(kinds) == 4
+        return np.concatenate(asked)
+
+    plain = points(0)
+    for power in (-600, 600):
+        np.testing.assert_array_equal(points(power), plain)
+
+
+def test_a_restart_after_failures_begins_where_values_are():
+    r = race(5)
+    run(r, rotated_rastrigin, 3000)
+    r.failed = True
+    for p in (r._next_evolution(), r._next_descent(r._next_evolution())):
+        np.testing.assert_array_equal(p.best_u, r.best_u)
+
+
+def test_half_of_the_box_fails():
+    def fun(x):
+        y = np.sum((x - 0.7) ** 2, axis=1)
+        y[np.sum(x, axis=1) < 0] = np.nan
+        return y
+
+    opt = AutoEGL([(-1, 1)] * 64, np.full(64, 0.2), budget=5000)
+    while not opt.stop():
+        x = opt.ask()
+        opt.tell(x, fun(x))
+    assert opt.stop() is Status.BUDGET
+    assert opt.best_y < 1e-8
+
+
+@pytest.mark.parametrize(("n", "kind"), [(63, Schedule), (64, Race)])
+def test_the_dimension_decides(n, kind):
+    opt = AutoEGL([(-1, 1)] * n, np.full(n, 0.4), budget=300)
+    assert isinstance(opt._schedule, kind)
+    opt.tell(opt.ask(), sphere(opt.ask()))
+    copy = AutoEGL.from_state(opt.state())
+    assert isinstance(copy._schedule, kind)
+    np.testing.assert_array_equal(copy.ask(), opt.ask())
+
+
+def test_five_hundred_dimensions():
+    opt = AutoEGL([(-5, 5)] * 500, np.full(500, 2.0), budget=6000)
+    while not opt.stop():
+        x = opt.ask()
+        opt.tell(x, np.sum((x - 1) ** 2, axis=1))
+    assert opt.best_y < 1e-3
+
+
+EXTREMES = {
+    "near overflow": lambda u: 1.7e308 * np.sin(1e3 * u.sum(axis=1)),
+    "denormal": lambda u: 1e-310 * sphere(u),
+    "large offset": lambda u: 1e15 + sphere(u),
+    "plateaus": lambda u: np.round(sphere(u)),
+    "cliff": lambda u: np.exp(500 * u[:, 0]) + sphere(u),
+    "often failed": lambda u: np.where(np.sin(1e6 * u.sum(axis=1)) > 0, np.nan, sphere(u)),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize("n", [1, 3, 20])
+def test_extreme_values(name, n):
+    """Warnings are errors: nothing overflows on the way, and proposals are in the cube."""
+    r = Race(np.random.default_rng(0), np.full(n, 0.1))
+    first = EXTREMES[name](r.propose())
+    run(r, EXTREMES[name], 1500)
+    assert r.used >= 1500
+    assert np.isnan(first).all() or r.best_y <= np.nanmin(first)
+
+
+@pytest.mark.parametrize("budget", [0, 1, 2, 20, 33, 130, 137, 330, 400])
+def test_any_budget(budget):
+    opt = AutoEGL([(-1, 1)] * 64, budget=budget)
+    while not opt.stop():
+        x = opt.ask()
+        opt.tell(x, sphere(x))
+    assert opt.nfev == budget

@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+from tests.passes.driver import continues_exactly, ellipsoid, rosenbrock, run
+
+from eglearn.passes import Secant
+
+
+def secant(n, seed=0, **changes):
+    return Secant(np.random.default_rng(seed), np.full(n, -0.3), **changes)
+
+
+def sphere(u):
+    return np.sum((u - 0.2) ** 2, axis=1)
+
+
+@pytest.mark.parametrize(("fun", "limit"), [(rosenbrock, 6000), (ellipsoid, 6000)])
+def test_curved_valleys_and_bad_conditions_are_no_obstacle(fun, limit):
+    p = secant(30)
+    run(p, fun, limit)
+    assert p.best_y < 1e-6
+    assert fun(p.best_u[None])[0] == pytest.approx(p.best_y, rel=1e-6, abs=1e-20)
+
+
+def test_a_sphere_takes_little_more_than_two_gradients():
+    p = secant(100)
+    while not p.best_y < 1e-10:
+        u = p.propose()
+        p.learn(u, sphere(u))
+    assert p.used < 250
+
+
+def test_batches_hold_at_most_m_samples_and_the_start_comes_first():
+    p = secant(10, m=4)
+    first, second, third, path = run(p, sphere, 12)
+    assert [len(first), len(second), len(third)] == [5, 4, 2]
+    np.testing.assert_array_equal(first[0], np.full(10, -0.3))
+    moved = np.vstack([first[1:], second, third]) - first[0]
+    np.testing.assert_allclose(moved, 1e-8 * np.eye(10), atol=1e-15)
+    # Along the slope, here the diagonal.
+    assert len(path) == 8
+    np.testing.assert_allclose(path[-1] - first[0], np.full(10, 0.125), rtol=1e-5)
+
+
+def test_a_sum_over_coordinates_is_scaled_by_their_curvatures():
+    weights = 10.0 ** np.linspace(0, 6, 60)
+    p = secant(60)
+    while not p.best_y < 1e-8:
+        u = p.propose()
+        p.learn(u, (u - 0.1) ** 2 @ weights)
+    assert p.used < 40 * 60
+
+
+def test_a_known_value_is_not_asked_for_again():
+    start = np.full(4, -0.3)
+    p = Secant(np.random.default_rng(0), start, float(sphere(start[None])[0]))
+    assert not (p.propose() == start).all(axis=1).any()
+
+
+def test_minimum_in_a_corner_and_on_a_face():
+    p = secant(5)
+    run(p, lambda u: u @ np.arange(1.0, 6.0), 300)
+    np.testing.assert_array_equal(p.best_u, -np.ones(5))
+    aim = np.array([1.4, 0.3, -0.2, -1.5, 0.1])
+    p = secant(5)
+    run(p, lambda u: np.sum((u - aim) ** 2 * np.arange(1, 6), axis=1))
+    assert p.done == "converged"
+    np.testing.assert_allclose(p.best_u, np.clip(aim, -1, 1), atol=1e-6)
+
+
+def test_after_forward_differences_central_ones():
+    """The former are off by half of the step times the curvature, which matters at last."""
+    weights = 10.0 ** np.linspace(0, 8, 6)
+    p = secant(6)
+    run(p, lambda u: 1.0 + (u - 0.1) ** 2 @ weights)
+    assert p.done == "converged"
+    assert p.best_y - 1 < 1e-12
+
+
+def test_values_of_single_precision():
+    p = secant(8)
+    run(p, lambda u: np.float64(np.float32(1 + sphere(u))), 2000)
+    assert p.done == "converged"
+    assert p.best_y - 1 < 1e-4
+
+
+def test_failures():
+    coin = np.random.default_rng(1)
+
+    def often(u):
+        y = sphere(u)
+        if len(u) < 7:  # the start is not one of them
+            y[coin.random(len(u)) < 0.3] = np.nan
+        return y
+
+    p = secant(6)
+    run(p, often, 3000)
+    assert p.best_y < 1e-6
+    assert np.isfinite(p.g).all()
+    p = secant(4)
+    u = p.propose()
+    p.learn(u, np.full(len(u), np.nan))
+    assert p.done == "failed"
+
+
+@pytest.mark.parametrize("level", [0.0, 1e308, -1e-300])
+def test_constant_values_end_the_pass(level):
+    p = secant(3)
+    run(p, lambda u: np.full(len(u), level), 2000)
+    assert p.done == "converged"
+
+
+def test_values_times_a_power_of_two_change_nothing():
+    def points(power):
+        return np.concatenate(run(secant(4), lambda u: rosenbrock(u) * 2.0**power, 400))
+
+    for power in (-600, 600):
+        np.testing.assert_array_equal(points(power), points(0))
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_and_two_dimensions(n):
+    p = secant(n)
+    run(p, lambda u: np.sum((u - 0.5) ** 4, axis=1), 2000)
+    np.testing.assert_allclose(p.best_u, 0.5, atol=1e-2)
+
+
+def test_resume():
+    assert continues_exactly(lambda: secant(5, m=3), rosenbrock, (1, 7, 10, 40, 200))
