@@ -48,7 +48,7 @@ class Pass(ABC):
         """How far around its centre the pass samples now."""
 
     @property
-    def level(self) -> float:
+    def value_now(self) -> float:
         """About the value that the pass has reached."""
         return self.best_y
 

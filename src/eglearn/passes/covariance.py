@@ -94,7 +94,7 @@ class Adaptation(Pass):
         return self.sigma * float(self.D[-1])
 
     @property
-    def level(self) -> float:
+    def value_now(self) -> float:
         """The median of what the last batches had best: falls also while the distribution contracts."""
         return float(np.median(self.history[-max(1, 10 * self.n // self.size) :])) if self.history else math.nan
 

@@ -56,7 +56,7 @@ class Schedule:
         *("descent_open", "descent_before", "descent_used", "slice_used", "descending"),
         *(
             "mark_used",
-            "mark_level",
+            "mark_value",
             "restarts",
             "doublings",
             "spent",
@@ -89,8 +89,8 @@ class Schedule:
         self.descent_used = 0
         self.slice_used = 0
         """Evaluations of this turn."""
-        self.mark_used, self.mark_level = 0, math.nan
-        """Evaluations and level of the current pass when its pace was last looked at."""
+        self.mark_used, self.mark_value = 0, math.nan
+        """Evaluations and value of the current pass when its pace was last looked at."""
         self.restarts = self.doublings = self.longest = 0
         """Restarts so far, how often the large population doubled, and evaluations of the longest pass."""
         self.spent, self.reached = [0] * len(_RESTARTS), [-math.inf] * len(_RESTARTS)
@@ -175,8 +175,8 @@ class Schedule:
         """Whether a small restart is so far above the best point that at its pace it would never get there."""
         if self.role not in ("small", "descent") or p.used - self.mark_used < 20 * self.n:
             return False
-        gain, missing = self.mark_level * 0.25 - p.level * 0.25, p.level * 0.25 - self.best_y * 0.25
-        self.mark_used, self.mark_level = p.used, p.level
+        gain, missing = self.mark_value * 0.25 - p.value_now * 0.25, p.value_now * 0.25 - self.best_y * 0.25
+        self.mark_used, self.mark_value = p.used, p.value_now
         return _FOREVER * gain < missing  # false at the first look, when the gain is NaN
 
     def _descent_may_go_on(self) -> bool:
@@ -188,7 +188,7 @@ class Schedule:
     def _begin(self, role: str, p: Pass, limit: int = 0) -> None:
         self.role, self.current, self.limit = role, p, limit
         self.descending, self.slice_used = False, 0
-        self.mark_used, self.mark_level = 0, math.nan
+        self.mark_used, self.mark_value = 0, math.nan
 
     # --- order --------------------------------------------------------------------------------------------------
 
