@@ -47,8 +47,8 @@ class AutoEGL(AskTell):
 
     @property
     def candidate_u(self) -> Array:
-        """The best point: passes come and go, and the centre of the current one may be far from good."""
-        return self.best_u
+        """The best point, or if values are noisy an average over many: see ``Schedule.favorite``."""
+        return self._schedule.favorite[0] if self._schedule.repeats.noisy else self.best_u
 
     def _propose(self) -> Array:
         return self._schedule.propose()
@@ -66,7 +66,8 @@ class AutoEGL(AskTell):
             return {"candidate": self.best_y, "epsilon": math.nan, "restarts": 0.0}
         schedule = self._schedule
         active = schedule.active
-        return {"candidate": active.best_y, "epsilon": active.radius, "restarts": float(schedule.restarts)}
+        candidate = schedule.favorite[1] if schedule.repeats.noisy else active.best_y
+        return {"candidate": candidate, "epsilon": active.radius, "restarts": float(schedule.restarts)}
 
     def _search_state(self) -> State:
         return self._schedule.state()

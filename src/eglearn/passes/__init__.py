@@ -6,6 +6,7 @@ from .axes import Axes
 from .base import Pass
 from .covariance import Adaptation
 from .descent import Descent
+from .noise import NoisyAdaptation
 from .schedule import Schedule
 
-__all__ = ["Adaptation", "Axes", "Descent", "Pass", "Schedule"]
+__all__ = ["Adaptation", "Axes", "Descent", "NoisyAdaptation", "Pass", "Schedule"]

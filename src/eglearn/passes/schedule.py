@@ -12,8 +12,9 @@ from .axes import Axes
 from .base import Pass
 from .covariance import Adaptation
 from .descent import Descent, default_batch
+from .noise import NoisyAdaptation, Repeats
 
-_KINDS: dict[str, type[Pass]] = {kind.__name__: kind for kind in (Descent, Axes, Adaptation)}
+_KINDS: dict[str, type[Pass]] = {kind.__name__: kind for kind in (Descent, Axes, Adaptation, NoisyAdaptation)}
 
 # Rounds of line searches, each followed by a short descent.
 _ROUNDS = 3
@@ -33,6 +34,8 @@ class Schedule:
        with as many evaluations, in which descents from random points and adaptations of small populations alternate.
        Between them, the first descent goes on while it gains.
 
+    Once noise is found that matters, all that ends, and adaptations of large populations follow one another.
+
     Parameters
     ----------
     rng : numpy.random.Generator
@@ -48,6 +51,7 @@ class Schedule:
         *("start", "m", "budget", "used", "best_u", "best_y", "role", "limit", "round", "stale"),
         *("descent_open", "descent_before", "descent_used", "slice_used", "descending"),
         *("restarts", "doublings", "large", "small", "failed", "found"),
+        *("size", "ended_u", "ended_value"),
     )
 
     def __init__(self, rng: np.random.Generator, start: Array, m: int | None = None, budget: int | None = None) -> None:
@@ -56,7 +60,7 @@ class Schedule:
         self.used = 0
         self.best_u, self.best_y = start, math.nan
         self.role = "first"
-        """The current pass: first, axes, polish (after axes), visit (of a foreign point), large or small."""
+        """The current pass: first, axes, polish (after axes), visit (of a foreign point), large, small or noisy."""
         self.limit = 9 * n * n + 100 * n
         """Evaluations of the current pass, at most; 0: no limit."""
         self.round, self.stale = 0, math.nan
@@ -76,6 +80,11 @@ class Schedule:
         """Whether the last batch failed as a whole: the next restart begins at the best point, where values are."""
         self.found = False
         """Whether the best point came from elsewhere: the next restart is a descent from there."""
+        self.repeats = Repeats(start)
+        self.size = NoisyAdaptation.usual_size(n, budget)
+        """Points in a batch under noise."""
+        self.ended_u, self.ended_value = start, math.nan
+        """The mean of the best pass under noise that has ended, and about its value."""
 
     @property
     def n(self) -> int:
@@ -87,20 +96,33 @@ class Schedule:
         """The pass that has its turn."""
         return self.descent if self.descending else self.current
 
+    @property
+    def favorite(self) -> tuple[Array, float]:
+        """What to recommend, and about its value: the best point, or under noise the mean of the best pass."""
+        if not isinstance(self.current, NoisyAdaptation):
+            return self.best_u, self.best_y
+        value = self.current.value
+        if math.isnan(self.ended_value) or value < self.ended_value:
+            return self.current.mean, value
+        return self.ended_u, self.ended_value
+
     def propose(self) -> Array:
         """The next batch."""
-        return self.active.propose()
+        return self.repeats.add(self.active.propose(), self.used)
 
     def learn(self, u: Array, y: Array) -> None:
         """Hand the batch to its pass, and let the next one have its turn if need be."""
-        self.active.learn(u, y)
         self.used += len(y)
         self.slice_used += len(y)
+        u, y = self.repeats.take(u, y)
+        self.active.learn(u, y)
         self.failed = not np.isfinite(y).any()
         if not self.failed:
             i = int(np.nanargmin(y))
             self.note(u[i], float(y[i]))
-        if self.descending:
+        if self.repeats.noisy and self.role != "noisy":
+            self._begin_noisy()
+        elif self.descending:
             self._after_descent(len(y))
         else:
             self._after_current()
@@ -141,7 +163,7 @@ class Schedule:
         p = self.current
         if p.done is not None or (self.limit and p.used >= self.limit):
             self._finish()
-        elif self.restarts and self.slice_used >= self._slice:
+        elif self.restarts and self.slice_used >= self._slice and self.role != "noisy":
             self.slice_used = 0
             if self._descent_may_go_on():
                 self._give_turn_to_descent()
@@ -181,6 +203,9 @@ class Schedule:
 
     def _restart(self) -> None:
         n, rng, usual = self.n, self.rng, default_batch(self.n)
+        if self.role == "noisy":
+            self._begin_noisy()
+            return
         if self.found:
             self.found = False
             self._begin("visit", Descent(rng, self.best_u, 0.1, self.m), self._slice)
@@ -202,6 +227,23 @@ class Schedule:
             adaptation = Adaptation(rng, self._place(rng.uniform(-0.8, 0.8, n)), sigma, size)
             self._begin("small", adaptation, max(self.large // 2, 500))
 
+    def _begin_noisy(self) -> None:
+        """The first or the next pass under noise."""
+        p = self.current
+        if not isinstance(p, NoisyAdaptation):
+            # What is surely gained is kept; else the luckiest point is as good as any.
+            place, sigma = self.repeats.u if self.repeats.gained else self.start, _SIGMA
+        else:
+            if not self.ended_value <= p.value:
+                self.ended_u, self.ended_value = p.mean, p.value
+            self.restarts += 1
+            if p.done == "stagnant":  # noise hides what is left to gain there: more points see more
+                self.size *= 2
+                place, sigma = p.mean, min(4 * p.radius, _SIGMA)
+            else:
+                place, sigma = self.rng.uniform(-0.8, 0.8, self.n), _SIGMA
+        self._begin("noisy", NoisyAdaptation(self.rng, self._place(place), sigma, self.size))
+
     def _place(self, planned: Array) -> Array:
         """Where a restart begins: as planned, but after a failure at the best point."""
         return self.best_u if self.failed and not math.isnan(self.best_y) else planned
@@ -215,6 +257,7 @@ class Schedule:
         return {
             **{name: value.copy() if isinstance(value, np.ndarray) else value for name, value in plain.items()},
             "descent": self.descent.state(),
+            "repeats": self.repeats.state(),
             "current": None if same else {"kind": type(self.current).__name__, "state": self.current.state()},
         }
 
@@ -226,6 +269,7 @@ class Schedule:
             value = state[name]
             setattr(self, name, value.copy() if isinstance(value, np.ndarray) else value)
         self.descent = Descent.from_state(rng, state["descent"])
+        self.repeats.load_state(state["repeats"])
         self.current = self.descent
         if state["current"] is not None:
             self.current = _KINDS[state["current"]["kind"]].from_state(rng, state["current"]["state"])
