@@ -116,7 +116,7 @@ def test_rastrigin_as_a_whole():
     assert opt.best_y < 1e-10
     assert opt.nfev == 3000
     np.testing.assert_array_equal(opt.x_favorite, opt.best_x)
-    assert set(opt.progress()) == {"candidate", "epsilon", "restarts"}
+    assert set(opt.progress()) == {"candidate", "epsilon", "restarts", "noisy"}
 
 
 def test_a_hundred_dimensions():

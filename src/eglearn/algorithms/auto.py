@@ -19,7 +19,9 @@ def unused(settings: Settings) -> list[str]:
 class AutoEGL(AskTell):
     """A descent along a learned affine gradient, then line searches, then restarts, until the budget is used.
 
-    ``eglearn.passes`` tells what each pass does, ``Schedule`` who runs next.
+    ``eglearn.passes`` tells what each pass does, ``Schedule`` who runs next. Now and then the best point is evaluated
+    again. If values turn out to be noisy, so much that they hide what is gained, the search goes on with large
+    populations. Then ``best_x`` is partly luck, and ``x_favorite`` is the point to use.
 
     Parameters
     ----------
@@ -61,13 +63,21 @@ class AutoEGL(AskTell):
         self._schedule.learn(u, y)
 
     def progress(self) -> dict[str, float]:
-        """Numbers that tell how the search goes: of the current pass, and how many restarts there were."""
+        """Numbers that tell how the search goes: of the current pass, how many restarts there were, and about noise.
+
+        ``noisy`` is 1 once noise was found that matters; then ``candidate`` is an estimate of the value at
+        ``x_favorite``, the median of the last batches around it.
+        """
         if self.n == 0:
-            return {"candidate": self.best_y, "epsilon": math.nan, "restarts": 0.0}
+            return {"candidate": self.best_y, "epsilon": math.nan, "restarts": 0.0, "noisy": 0.0}
         schedule = self._schedule
-        active = schedule.active
-        candidate = schedule.favorite[1] if schedule.repeats.noisy else active.best_y
-        return {"candidate": candidate, "epsilon": active.radius, "restarts": float(schedule.restarts)}
+        noisy = schedule.repeats.noisy
+        return {
+            "candidate": schedule.favorite[1] if noisy else schedule.active.best_y,
+            "epsilon": schedule.active.radius,
+            "restarts": float(schedule.restarts),
+            "noisy": float(noisy),
+        }
 
     def _search_state(self) -> State:
         return self._schedule.state()

@@ -20,9 +20,9 @@ _RARELY, _OFTEN = 2.0, 1.25
 _ROUNDING = 2.0**-40
 # Points of a batch that can tell a spread.
 _ENOUGH = 4
-# Points in a batch for each dimension. On a sphere with noise in proportion to the value, CMA-ES converges if its
-# parents outnumber the dimension times that proportion (Arnold and Beyer 2002); ten times the dimension bears a
-# standard deviation as large as the value, and is less than what random selection does to the covariance.
+# Points in a batch for each dimension. In 20-D, under noise as large as the value: with 4 the covariance wanders and
+# the search may diverge, with 30 it takes too long. The theory for a sphere asks for a number in proportion to the
+# dimension (Arnold and Beyer 2002).
 _PER_DIMENSION = 10
 # Batches that the budget must pay for.
 _BATCHES = 50
@@ -93,6 +93,7 @@ class Repeats:
         size = max(abs(again), abs(self.y)) * 0.25
         self.known = apart <= _ROUNDING * size
         if self.known:
+            self.strikes = max(self.strikes - 1, 0)
             return
         self.differed = True
         gain = self.before * 0.25 - again * 0.25

@@ -112,10 +112,10 @@ class Schedule:
 
     def learn(self, u: Array, y: Array) -> None:
         """Hand the batch to its pass, and let the next one have its turn if need be."""
-        self.used += len(y)
-        self.slice_used += len(y)
         u, y = self.repeats.take(u, y)
         self.active.learn(u, y)
+        self.used += len(y)
+        self.slice_used += len(y)
         self.failed = not np.isfinite(y).any()
         if not self.failed:
             i = int(np.nanargmin(y))
