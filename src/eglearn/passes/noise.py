@@ -20,6 +20,9 @@ _RARELY, _OFTEN = 2.0, 1.25
 _ROUNDING = 2.0**-40
 # Points of a batch that can tell a spread.
 _ENOUGH = 4
+# Evaluations of the point where the search under noise begins, and the quantile of their values that stands for it: the
+# median is below that with a probability of 98 % (sign test), so that luck does not make it hard to beat.
+_TRIALS, _SURELY = 20, 0.75
 # Points in a batch for each dimension. In 20-D, under noise as large as the value: with 4 the covariance wanders and
 # the search may diverge, with 30 it takes too long. The theory for a sphere asks for a number in proportion to the
 # dimension (Arnold and Beyer 2002).
@@ -39,7 +42,10 @@ class Repeats:
     are quick, and bear noise of a few percent of the value.
     """
 
-    fields: ClassVar[tuple[str, ...]] = ("u", "y", "first", "before", "known", "row", "due", "differed", "strikes")
+    fields: ClassVar[tuple[str, ...]] = (
+        *("u", "y", "first", "before", "known", "row", "due"),
+        *("differed", "strikes", "on_trial"),
+    )
 
     def __init__(self, start: Array) -> None:
         self.u = start
@@ -56,6 +62,8 @@ class Repeats:
         """Whether a value was not repeated."""
         self.strikes = 0
         """How often noise was more than the gain, less how often not."""
+        self.on_trial = False
+        """Whether the next batch tells the value of ``u`` by many evaluations."""
 
     @property
     def noisy(self) -> bool:
@@ -65,6 +73,9 @@ class Repeats:
     def add(self, batch: Array, used: int) -> Array:
         """The batch, with the lowest point at its end if it is time."""
         self.row = 0
+        if self.on_trial:
+            self.row = len(batch)
+            return np.vstack([batch, np.tile(self.u, (_TRIALS, 1))])
         if self.noisy or self.known or used < self.due or len(batch) < _ENOUGH:
             return batch
         self.row, self.due = len(batch), used * (_OFTEN if self.differed else _RARELY)
@@ -73,8 +84,13 @@ class Repeats:
     def take(self, u: Array, y: Array) -> tuple[Array, Array]:
         """Judge the repetition; returns the batch without it."""
         own = slice(0, self.row if self.row else len(y))
-        if len(y) > own.stop:
-            self._judge(float(y[own.stop]), y[own])
+        again = y[own.stop :]
+        if self.on_trial:
+            self.on_trial = False
+            good = again[np.isfinite(again)]
+            self.y = float(np.quantile(good, _SURELY)) if len(good) else math.nan
+        elif len(again):
+            self._judge(float(again[0]), y[own])
         u, y = u[own], y[own]
         if not self.noisy and np.isfinite(y).any():
             i = int(np.nanargmin(y))
@@ -101,10 +117,15 @@ class Repeats:
             self.strikes = max(self.strikes + (1 if apart > gain else -1), 0)  # by luck, noise looks like gain
         self.before = again
 
-    @property
-    def gained(self) -> bool:
-        """Whether the lowest point is, by its second value, below all of the first batch."""
-        return self.before < self.first
+    def try_best(self, start: Array) -> Array:
+        """Where to begin under noise: the lowest point if it is, by its last value, below all of the first batch.
+
+        Else the luckiest point is as good as any, and it is the start. Its value is found with the next batch.
+        """
+        if not self.before < self.first:
+            self.u = start
+        self.on_trial = True
+        return self.u
 
     def state(self) -> State:
         """Everything that the future depends on."""

@@ -84,7 +84,7 @@ class Schedule:
         self.size = NoisyAdaptation.usual_size(n, budget)
         """Points in a batch under noise."""
         self.ended_u, self.ended_value = start, math.nan
-        """The mean of the best pass under noise that has ended, and about its value."""
+        """The mean of the best pass under noise that has ended, at first where it began, and about its value."""
 
     @property
     def n(self) -> int:
@@ -98,7 +98,10 @@ class Schedule:
 
     @property
     def favorite(self) -> tuple[Array, float]:
-        """What to recommend, and about its value: the best point, or under noise the mean of the best pass."""
+        """What to recommend, and about its value: the best point, or under noise the mean of the best pass.
+
+        That is never worse than the point where the search under noise began, as far as medians tell.
+        """
         if not isinstance(self.current, NoisyAdaptation):
             return self.best_u, self.best_y
         value = self.current.value
@@ -112,7 +115,10 @@ class Schedule:
 
     def learn(self, u: Array, y: Array) -> None:
         """Hand the batch to its pass, and let the next one have its turn if need be."""
+        tried = self.repeats.on_trial
         u, y = self.repeats.take(u, y)
+        if tried:
+            self.ended_u, self.ended_value = self.repeats.u, self.repeats.y
         self.active.learn(u, y)
         self.used += len(y)
         self.slice_used += len(y)
@@ -231,8 +237,7 @@ class Schedule:
         """The first or the next pass under noise."""
         p = self.current
         if not isinstance(p, NoisyAdaptation):
-            # What is surely gained is kept; else the luckiest point is as good as any.
-            place, sigma = self.repeats.u if self.repeats.gained else self.start, _SIGMA
+            place, sigma = self.repeats.try_best(self.start), _SIGMA
         else:
             if not self.ended_value <= p.value:
                 self.ended_u, self.ended_value = p.mean, p.value
