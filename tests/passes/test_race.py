@@ -130,10 +130,10 @@ def test_half_of_the_box_fails():
 @pytest.mark.parametrize(("n", "kind"), [(63, Schedule), (64, Race)])
 def test_the_dimension_decides(n, kind):
     opt = AutoEGL([(-1, 1)] * n, np.full(n, 0.4), budget=300)
-    assert isinstance(opt._schedule, kind)
+    assert isinstance(opt._search.search, kind)
     opt.tell(opt.ask(), sphere(opt.ask()))
     copy = AutoEGL.from_state(opt.state())
-    assert isinstance(copy._schedule, kind)
+    assert isinstance(copy._search.search, kind)
     np.testing.assert_array_equal(copy.ask(), opt.ask())
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 
 from .._typing import Array, State
-from ..passes import Race, Schedule
+from ..passes import Watched
 from ..settings import Settings
 from .base import AskTell
-
-# From so many dimensions on, what a model of all curvature costs, in evaluations and in time, is not worth it.
-_MANY = 64
 
 
 def unused(settings: Settings) -> list[str]:
@@ -24,6 +21,10 @@ class AutoEGL(AskTell):
 
     In many dimensions, a descent in a subspace and quasi-Newton steps race against an evolution strategy instead.
     ``eglearn.passes`` tells what each pass does, ``Schedule`` and ``Race`` who runs next.
+
+    Now and then the best point is evaluated again. If values turn out to be noisy, so much that they hide what is
+    gained, the search goes on with large populations. Then ``best_x`` is partly luck, and ``x_favorite`` is the point
+    to use.
 
     Parameters
     ----------
@@ -47,34 +48,42 @@ class AutoEGL(AskTell):
         if other := unused(self.settings):
             value = getattr(self.settings, other[0])
             raise ValueError(f"Settings.{other[0]} = {value!r}: AutoEGL uses only m; leave the others as they are")
-        kind = Schedule if self.n < _MANY else Race
-        self._schedule: Schedule | Race = kind(self._rng, self.box.start, self.settings.m, self.budget)
+        self._search = Watched(self._rng, self.box.start, self.settings.m, self.budget)
 
     @property
     def candidate_u(self) -> Array:
-        """The best point: passes come and go, and the centre of the current one may be far from good."""
-        return self.best_u
+        """The best point, or if values are noisy an average over many: see ``Watched.favorite``."""
+        return self._search.favorite[0] if self._search.noisy is not None else self.best_u
 
     def _propose(self) -> Array:
-        return self._schedule.propose()
+        return self._search.propose()
 
     def _learn(self, u: Array, y: Array, foreign_u: Array, foreign_y: Array) -> None:
         # A pass may zoom in to the resolution of floats; the next one begins afresh.
         self._converged = False
         for point, value in zip(foreign_u, foreign_y, strict=True):
-            self._schedule.note_foreign(point, float(value))
-        self._schedule.learn(u, y)
+            self._search.note_foreign(point, float(value))
+        self._search.learn(u, y)
 
     def progress(self) -> dict[str, float]:
-        """Numbers that tell how the search goes: of the current pass, and how many restarts there were."""
+        """Numbers that tell how the search goes: of the current pass, how many restarts there were, and about noise.
+
+        ``noisy`` is 1 once noise was found that matters; then ``candidate`` is an estimate of the value at
+        ``x_favorite``, the median of the last batches around it.
+        """
         if self.n == 0:
-            return {"candidate": self.best_y, "epsilon": math.nan, "restarts": 0.0}
-        schedule = self._schedule
-        active = schedule.active
-        return {"candidate": active.best_y, "epsilon": active.radius, "restarts": float(schedule.restarts)}
+            return {"candidate": self.best_y, "epsilon": math.nan, "restarts": 0.0, "noisy": 0.0}
+        search = self._search
+        noisy = search.noisy is not None
+        return {
+            "candidate": search.favorite[1] if noisy else search.active.best_y,
+            "epsilon": search.active.radius,
+            "restarts": float(search.restarts),
+            "noisy": float(noisy),
+        }
 
     def _search_state(self) -> State:
-        return self._schedule.state()
+        return self._search.state()
 
     def _load_search_state(self, state: State) -> None:
-        self._schedule = (Schedule if self.n < _MANY else Race).from_state(self._rng, state)
+        self._search = Watched.from_state(self._rng, state)

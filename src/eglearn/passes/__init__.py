@@ -1,4 +1,4 @@
-"""Passes: searches with a beginning and an end, and the schedule that lets them take turns."""
+"""Passes: searches with a beginning and an end, and who lets them take turns."""
 
 from __future__ import annotations
 
@@ -6,10 +6,24 @@ from .axes import Axes
 from .base import Pass
 from .covariance import Adaptation
 from .descent import Descent
+from .noise import NoisyAdaptation
 from .race import Race
 from .schedule import Schedule
 from .secant import Secant
 from .separable import Separable
 from .subspace import Subspace
+from .watched import Watched
 
-__all__ = ["Adaptation", "Axes", "Descent", "Pass", "Race", "Schedule", "Secant", "Separable", "Subspace"]
+__all__ = [
+    "Adaptation",
+    "Axes",
+    "Descent",
+    "NoisyAdaptation",
+    "Pass",
+    "Race",
+    "Schedule",
+    "Secant",
+    "Separable",
+    "Subspace",
+    "Watched",
+]

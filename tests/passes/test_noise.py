@@ -1,0 +1,240 @@
+from zlib import crc32
+
+import numpy as np
+import pytest
+from tests.passes.driver import centre, continues_exactly, ellipsoid, rosenbrock, rotated_rastrigin, run
+
+from eglearn import AutoEGL, minimize
+from eglearn.passes import NoisyAdaptation, Race, Watched
+from eglearn.passes.noise import Repeats
+
+
+def bowl(u):
+    return np.sum((u - centre(u.shape[1])) ** 2, axis=1)
+
+
+class Noise:
+    """An objective with noise from its own generator; copies of a run need copies of it."""
+
+    def __init__(self, kind, fun=bowl, seed=0):
+        self.kind, self.fun, self.rng = kind, fun, np.random.default_rng(seed)
+
+    def __call__(self, u):
+        y, rng = self.fun(u), self.rng
+        k = len(y)
+        if self.kind == "severe":
+            return y * np.exp(rng.standard_normal(k))
+        if self.kind == "slight":
+            return y * np.exp(0.01 * rng.standard_normal(k))
+        if self.kind == "rare":
+            struck = rng.random(k) < 0.2
+            return y + struck * rng.standard_cauchy(k)
+        return y + 0.1 * rng.standard_normal(k)
+
+
+def by_place(u):
+    """Values that look noisy but depend on the point alone, to the last bit: a run can be repeated."""
+    cells = np.array([crc32(row.tobytes()) % 1000 for row in u]) / 1000
+    return bowl(u) * (0.2 + cells)
+
+
+def schedule(n, seed=0, budget=None):
+    return Watched(np.random.default_rng(seed), np.full(n, -0.3), budget=budget)
+
+
+@pytest.mark.parametrize("fun", [rosenbrock, ellipsoid, rotated_rastrigin, lambda u: np.full(len(u), 3.0)])
+def test_a_deterministic_run_is_the_same_but_for_some_repeated_points(fun):
+    plain, s = schedule(4), schedule(4)
+    plain.repeats.due = np.inf
+    repeated = 0
+    while s.used < 8000:
+        expected, u = plain.propose(), s.propose()
+        np.testing.assert_array_equal(u[: len(expected)], expected)
+        repeated += len(u) - len(expected)
+        plain.learn(expected, fun(expected))
+        s.learn(u, fun(u))
+        assert not s.repeats.differed
+    assert 1 <= repeated <= 11
+
+
+def test_rounding_is_no_noise():
+    rng = np.random.default_rng(0)
+    s = schedule(4)
+    run(s, lambda u: (7 + ellipsoid(u)) * (1 + 4e-16 * rng.standard_normal(len(u))), 6000)
+    assert not s.repeats.differed
+
+
+def test_tiny_noise_does_not_matter_while_it_is_below_the_differences():
+    rng = np.random.default_rng(0)
+    s = schedule(4)
+    run(s, lambda u: rotated_rastrigin(u) + 1e-6 * rng.standard_normal(len(u)), 3000)
+    assert s.repeats.differed
+    assert s.noisy is None
+
+
+def test_slight_noise_does_not_stop_a_descent_that_gains():
+    s = schedule(10)
+    run(s, Noise("slight"), 800)
+    assert s.repeats.differed
+    assert s.noisy is None
+    assert bowl(s.search.best_u[None])[0] < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["severe", "rare", "additive"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_noise_is_found_and_borne(kind, seed):
+    noise = Noise(kind, seed=seed)
+    s = schedule(5, seed, budget=12_000)
+    first, lowest = bowl(s.search.start[None])[0], np.inf
+    while s.used < 12_000:
+        batch = s.propose()
+        y = noise(batch)
+        lowest = min(lowest, y.min())
+        s.learn(batch, y)
+    assert s.noisy is not None
+    assert isinstance(s.noisy, NoisyAdaptation)
+    u, value = s.favorite
+    gap = bowl(u[None])[0]
+    assert gap < (1e-3 if kind == "severe" else 1e-2) * first
+    assert lowest < value  # the lowest value is luck
+    assert abs(value - gap) < 0.1
+
+
+def test_the_recommended_point_is_better_than_the_luckiest():
+    for seed in range(2):
+        noise = Noise("rare", seed=seed)
+        opt = AutoEGL([(-1, 1)] * 5, np.full(5, -0.3), budget=4000, seed=seed)
+        while not opt.stop():
+            x = opt.ask()
+            opt.tell(x, noise(x))
+        luckiest, recommended = bowl(np.stack([opt.best_x, opt.x_favorite]))
+        assert recommended < 0.01 * luckiest
+        assert opt.best_y < -1
+        assert opt.progress()["noisy"] == 1
+        assert abs(opt.progress()["candidate"]) < 0.1
+
+
+def test_a_result_tells_both_points():
+    noise = Noise("severe")
+    result = minimize(lambda x: noise(x[None])[0], [(-1, 1)] * 3, np.full(3, -0.3), budget=2000)
+    assert result.progress["noisy"] == 1
+    assert result.fun < result.progress["candidate"]
+    assert bowl(result.x_favorite[None])[0] < 1e-3
+
+
+def test_runs_under_noise_can_be_resumed():
+    s = schedule(3)
+    run(s, by_place, 900)
+    assert s.noisy is None  # it repeats itself
+    assert continues_exactly(lambda: noisy_schedule(3), by_place, (30, 700, 3000), more=400)
+
+
+def noisy_schedule(n):
+    s = schedule(n)
+    s.repeats.strikes = 3
+    return s
+
+
+def test_a_start_that_is_never_beaten_is_recommended():
+    """Under noise, and far below its surroundings."""
+    noise = Noise("severe", lambda u: np.where((u == -0.3).all(axis=1), 0.01, 1 + bowl(u)))
+    s = schedule(4)
+    run(s, noise, 5000)
+    assert s.noisy is not None
+    np.testing.assert_array_equal(s.favorite[0], s.search.start)
+    assert 0.01 < s.favorite[1] < 0.05  # by twenty values, not by the lowest
+
+
+def test_trials_that_fail_tell_nothing():
+    s = noisy_schedule(3)
+    for _ in range(3):
+        u = s.propose()
+        s.learn(u, np.where((u == s.search.start).all(axis=1), np.nan, bowl(u)))
+    assert isinstance(s.noisy, NoisyAdaptation)
+    assert np.isnan(s.ended_value)
+    np.testing.assert_array_equal(s.favorite[0], s.noisy.mean)
+
+
+def test_values_times_a_power_of_two_change_nothing():
+    def points(power):
+        s, noise, asked = schedule(3, seed=1), Noise("severe"), []
+        while s.used < 3000:
+            u = s.propose()
+            asked.append(u)
+            s.learn(u, noise(u) * 2.0**power)
+        assert s.noisy is not None
+        return np.concatenate(asked)
+
+    plain = points(0)
+    for power in (-600, 600):
+        np.testing.assert_array_equal(points(power), plain)
+
+
+def test_failed_evaluations_are_left_out():
+    rng, noise = np.random.default_rng(0), Noise("severe")
+    s = schedule(4, budget=8000)
+    s.repeats.strikes = 3
+    run(s, lambda u: np.where(rng.random(len(u)) < 0.3, np.nan, noise(u)), 8000)
+    assert s.noisy is not None
+    assert bowl(s.favorite[0][None])[0] < 1e-2
+
+
+def test_the_best_of_several_passes_is_recommended():
+    s = noisy_schedule(2)
+    run(s, lambda u: 1 + bowl(u), 10_000)
+    assert s.restarts
+    assert bowl(s.favorite[0][None])[0] < 1e-10
+    # The next pass has begun far away.
+    s.noisy = NoisyAdaptation(s.rng, np.array([0.9, -0.9]), 0.01, s.size)
+    u = s.propose()
+    s.learn(u, 1 + bowl(u))
+    assert s.noisy.value > 1.1
+    assert s.favorite[1] == s.ended_value < 1.1
+
+
+def test_a_pass_that_stagnates_goes_on_with_twice_as_many_points():
+    s = noisy_schedule(2)
+    u = s.propose()
+    s.learn(u, bowl(u))
+    mean, size = s.noisy.mean, s.size
+    s.noisy.done = "stagnant"
+    s._next(s.noisy)
+    assert s.noisy.size == 2 * size
+    np.testing.assert_array_equal(s.noisy.mean, mean)
+
+
+def test_the_population_fits_dimension_and_budget():
+    assert NoisyAdaptation.usual_size(20, None) == NoisyAdaptation.usual_size(20, 150_000) == 200
+    assert NoisyAdaptation.usual_size(20, 2000) == 40
+    assert NoisyAdaptation.usual_size(20, 10) == 12
+    assert NoisyAdaptation.usual_size(1, 10) == 4
+
+
+def test_a_batch_cut_by_the_budget_may_lack_the_repetition():
+    r = Repeats(np.zeros(2))
+    u = np.arange(10.0).reshape(5, 2)
+    r.take(u, np.arange(5.0))
+    batch = r.add(u, 5)
+    assert len(batch) == 6
+    np.testing.assert_array_equal(batch[5], u[0])
+    rest, y = r.take(batch[:5], np.arange(5.0))
+    assert len(rest) == len(y) == 5
+    assert not r.differed
+    assert len(r.add(u, 5)) == 5  # not yet due
+    assert len(r.add(u, 10)) == 6
+    r.take(batch, np.append(np.arange(5.0), np.nan))  # a failure tells nothing
+    assert not r.differed
+    assert len(r.add(u, 20)) == 6
+    r.take(batch, np.append(np.arange(5.0), 0.5))
+    assert r.differed
+
+
+def test_noise_in_many_dimensions():
+    noise = Noise("severe")
+    s = schedule(70, budget=15_000)
+    first = bowl(s.search.start[None])[0]
+    run(s, noise, 15_000)
+    assert isinstance(s.search, Race)
+    assert s.noisy is not None
+    assert bowl(s.favorite[0][None])[0] < 0.25 * first
+    assert continues_exactly(lambda: noisy_schedule(70), by_place, (30, 2000), more=400)
