@@ -4,8 +4,9 @@
 """
 
 from .cost import WEIGHTS, LatentCost, Terms
-from .garments import Garments, bounds, load_garments, start
+from .garments import Garments, load_garments
 from .protocols import AttributeClassifier, Critic, Generator, LandmarkEstimator, Networks, Target
+from .space import bounds, start
 
 __all__ = [
     "WEIGHTS",
