@@ -24,7 +24,7 @@ from eglearn.experiments.latent.faces.attributes import ATTRIBUTES, LEARNED
 from eglearn.experiments.latent.faces.faces import SHIPPED, TARGETS, load_faces, load_parts
 from eglearn.experiments.latent.faces.measures import MEASURED, chances, measures, scales
 from eglearn.experiments.latent.faces.photos import Photos
-from eglearn.experiments.latent.faces.pool import POOR, draw_z
+from eglearn.experiments.latent.faces.pool import draw_z
 from eglearn.experiments.latent.page import write_gallery
 from eglearn.experiments.latent.space import LIMIT, N
 from eglearn.experiments.latent.subjects import SUBJECTS, find_subject
@@ -86,11 +86,12 @@ def test_latent_space_has_the_spread_that_is_said():
     assert torch.cov(w.T).diagonal().sum() == pytest.approx(float(covariance.diagonal().sum()), rel=0.05)
 
 
-def test_points_of_the_pool_are_in_the_box_and_every_third_is_poor():
+def test_points_of_the_pool_are_in_the_box_and_every_third_is_far():
     z, spread = draw_z(3, 30, seed=1)
     assert z.abs().max() <= LIMIT
-    assert ((spread >= POOR).numpy() == (np.arange(30) % 3 == 2)).all()
-    assert z.square().mean(1).sqrt()[spread < POOR].numpy() == pytest.approx(spread[spread < POOR].numpy(), rel=0.15)
+    near = np.arange(30) % 3 < 2
+    assert ((spread < 1.3).numpy() == near).all()
+    assert z.square().mean(1).sqrt().numpy()[near] == pytest.approx(spread.numpy()[near], rel=0.15)
     assert torch.equal(z, draw_z(3, 30, seed=1)[0])
 
 
@@ -221,10 +222,10 @@ def test_subjects_are_known_by_name():
 
 
 class Stub:
-    """Features that are the wanted grey in all 128 channels."""
+    """Features that are the first 128 numbers of w, everywhere."""
 
     def features(self, w):
-        return w[:, :1, None, None].expand(-1, 128, 64, 64)
+        return w[:, :128, None, None].expand(-1, -1, 64, 64)
 
 
 def quiet(done, losses):
@@ -232,13 +233,13 @@ def quiet(done, losses):
 
 
 def test_head_learns_what_features_tell(tmp_path):
-    w = torch.randn(12, N, generator=torch.Generator().manual_seed(0))
+    w = torch.randn(4, N, generator=torch.Generator().manual_seed(0)).repeat(2, 1)
     grey = (127 + 60 * w[:, 0].clamp(-2, 2)).byte().numpy()
     photos = Photos(w, np.tile(grey[:, None, None, None], (1, 256, 256, 3)))
     how = {"held_out": 4, "seed": 0, "report": quiet}
     _, before = fitting.fit_head(Stub(), photos, torch.zeros(N), steps=1, checkpoint=tmp_path / "a", **how)
-    _, after = fitting.fit_head(Stub(), photos, torch.zeros(N), steps=10, checkpoint=tmp_path / "b", **how)
-    assert after > before + 1
+    _, after = fitting.fit_head(Stub(), photos, torch.zeros(N), steps=15, checkpoint=tmp_path / "b", **how)
+    assert after > before + 5  # dB
 
 
 def test_critic_and_classifier_learn(tmp_path):

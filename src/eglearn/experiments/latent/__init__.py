@@ -1,6 +1,7 @@
 """Searching the latent space of a generator for an image with wanted attributes and landmarks (paper, app. G).
 
 ``LatentCost`` is the paper's cost around any four networks; ``load_garments`` are four that are shipped.
+``faces.load_faces`` are four closer to the paper, with the packages of ``eglearn[faces]``.
 """
 
 from .cost import WEIGHTS, LatentCost, Terms

@@ -32,14 +32,14 @@ _TARGET_SEED = 20200713
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is made and fitted; the defaults are those of the shipped file, about 20 minutes of one core."""
+    """How much is made and fitted; the defaults are those of the shipped file, about a quarter of an hour of one core."""
 
     photos: int = 400
-    pool: int = 4500
+    pool: int = 3000
     head_steps: int = 600
     teacher_steps: int = 1000
-    classifier_steps: int = 1500
-    critic_steps: int = 500
+    classifier_steps: int = 1000
+    critic_steps: int = 300
 
 
 def make_faces(

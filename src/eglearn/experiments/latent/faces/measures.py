@@ -1,7 +1,8 @@
 """What is measured on an image of a face: numbers from its landmarks and from the colours of regions they mark out.
 
 An attribute is true where its number is above a quantile. The names say what is measured, not what it may be a sign
-of: *lines between the eyes* are mostly those of glasses, a *dark chin* may be a beard or a shadow.
+of: *lines between the eyes* are mostly those of glasses, a *dark chin* may be a beard or a shadow, and what is told
+from the colours of places where hair usually is may be a hat.
 Points are dlib's 68: 0-16 jaw, 17-26 brows, 27-35 nose, 36-47 eyes, 48-67 mouth; left is the viewer's left.
 """
 

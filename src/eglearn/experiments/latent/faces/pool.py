@@ -21,8 +21,8 @@ from .latent import Latent
 from .networks import Head
 from .stylegan import StyleGAN
 
-GOOD, POOR = 1.0, 1.5
-"""Up to this multiple of the spread of z an image counts as good, and from that one on as poor."""
+GOOD, POOR = 1.0, 2.0
+"""Up to this multiple of the spread of z an image counts as good, and from that one on as poor; between, as neither."""
 
 _PART = 100
 _CHUNK = 4  # images at once: more do not stay in the processor's cache
@@ -56,15 +56,15 @@ class Pool:
 def draw_z(number: int, count: int, seed: int) -> tuple[Tensor, Tensor]:
     """Points (count, 512) of a part, and the multiple (count,) of the spread of N(0, I) that they have.
 
-    Two of three are good, with 0.4 to 1.2 times the spread. Every third is poor: 1.5 to 4 times the spread, in all
-    coordinates or in some of them, as a search goes astray.
+    Two of three have 0.4 to 1.2 times the spread. Every third has 1.5 to 4 times the spread, in all coordinates or in
+    some of them, as a search goes astray.
     """
     rng = torch.Generator().manual_seed(1_000_003 * seed + 500_000 + number)
     z, share = torch.randn(count, N, generator=rng), torch.rand(count, generator=rng)
-    poor = torch.arange(count) % 3 == 2
-    spread = torch.where(poor, POOR + 2.5 * share, 0.4 + 0.8 * share)
+    far = torch.arange(count) % 3 == 2
+    spread = torch.where(far, 1.5 + 2.5 * share, 0.4 + 0.8 * share)
     some = torch.rand(count, N, generator=rng) < torch.rand(count, 1, generator=rng).clamp(min=0.3)
-    some |= ~(poor & (torch.rand(count, generator=rng) < 0.5))[:, None]
+    some |= ~(far & (torch.rand(count, generator=rng) < 0.5))[:, None]
     # Stretching a share of the coordinates more keeps the length.
     stretch = torch.where(some, (spread**2 * N / some.sum(1)).sqrt()[:, None], 0.0)
     return (stretch * z).clamp(-LIMIT, LIMIT), spread
