@@ -14,8 +14,8 @@ def fit_faces(*, out: str, seed: int = 0) -> int:
     """Fit the head, the critic and the attribute classifier of the faces.
 
     Generator and landmark estimator are read from the packages of the extra eglearn[faces]; a teacher of three
-    attributes needs face-hunters and h5py as well. It takes about half an hour of one core. Killed, it goes on from
-    where it was when the same command is given again.
+    attributes needs face-hunters and h5py as well. It takes about a quarter of an hour of one core. Killed, it goes on
+    from where it was when the same command is given again.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ def fit_classifier(
     truth = torch.from_numpy(chances.astype(np.float32))
 
     def loss(classifier: Classifier, rng: torch.Generator) -> Tensor:
-        chosen = torch.randint(len(images), (64,), generator=rng)
+        chosen = torch.randint(len(images), (32,), generator=rng)
         x = images[chosen].float() / 255
         x = x + 0.02 * torch.randn(x.shape, generator=rng)
         return functional.binary_cross_entropy_with_logits(classifier(x), truth[chosen])

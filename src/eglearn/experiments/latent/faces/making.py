@@ -32,7 +32,7 @@ _TARGET_SEED = 20200713
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is made and fitted; the defaults are those of the shipped file, about a quarter of an hour of one core."""
+    """How much is made and fitted; the defaults are those of the shipped file: a quarter of an hour of one core."""
 
     photos: int = 400
     pool: int = 3000

@@ -148,7 +148,7 @@ def measures(pixels: Array, landmarks: Array) -> dict[str, Array]:
         "reddish background": _red(ground),
         "bright clothes": _light(bottom),
         "bright picture": _light(pixels.mean(axis=(1, 2)) / 255),
-        "colourful picture": pixels.std(axis=3).mean(axis=(1, 2)),
+        "colourful picture": np.array([image.std(axis=2).mean() for image in pixels]),
     }
 
 

@@ -36,8 +36,11 @@ def make_images(gan: StyleGAN, head: Head, w: Tensor) -> Tensor:
 
 def enlarge(images: Tensor) -> Array:
     """Images of any side as uint8 (k, 256, 256, 3), which the landmarks are estimated on."""
-    large = functional.interpolate(images, size=(LARGE, LARGE), mode="bilinear", align_corners=False)
-    pixels: Array = (255 * large).round().byte().permute(0, 2, 3, 1).numpy()
+    large = [
+        functional.interpolate(part, size=(LARGE, LARGE), mode="bilinear", align_corners=False).mul(255).round().byte()
+        for part in torch.split(images, _PART)
+    ]
+    pixels: Array = torch.cat(large).permute(0, 2, 3, 1).numpy()
     return pixels
 
 
