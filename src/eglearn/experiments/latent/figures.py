@@ -98,11 +98,11 @@ def draw_found(
 
 def _draw_image(axes: Any, image: Array, wanted: Array, estimated: Array | None) -> None:
     axes.imshow(image, cmap="gray_r", vmin=0, vmax=1, extent=_SPAN, interpolation="nearest")
-    x, y = wanted.reshape(-1, 2).T
-    axes.plot(x, y, ".", color=plots.RED, markersize=2.6)
-    if estimated is not None:
-        x, y = estimated.reshape(-1, 2).T
-        axes.plot(x, y, ".", color=plots.SKY, markersize=2.6)
+    size = 176 / wanted.size  # many points are drawn small, so that the image is seen
+    for points, colour in ((wanted, plots.RED), (estimated, plots.SKY)):
+        if points is not None:
+            x, y = points.reshape(-1, 2).T
+            axes.plot(x, y, ".", color=colour, markersize=size)
     axes.set(xlim=(0, 1), ylim=(1.22, 0), xticks=[], yticks=[])
     axes.grid(visible=False)
     for spine in axes.spines.values():
