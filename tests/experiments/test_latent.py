@@ -24,10 +24,11 @@ from eglearn import Settings, minimize
 from eglearn.cli import main
 from eglearn.experiments.latent import LatentCost, Networks, Target, bounds, load_garments, runs, start, training
 from eglearn.experiments.latent.figures import best_so_far
-from eglearn.experiments.latent.garments import LIMIT, SHIPPED, N
+from eglearn.experiments.latent.garments import SHIPPED
 from eglearn.experiments.latent.page import write_gallery
 from eglearn.experiments.latent.searches import ALGORITHMS, Search, Spent
 from eglearn.experiments.latent.silhouette import ATTRIBUTES, features, landmarks, thresholds, true_attributes
+from eglearn.experiments.latent.space import LIMIT, N
 from eglearn.fashion import CLASSES, load_fashion
 
 

@@ -9,11 +9,13 @@ from pathlib import Path
 from cyclopts import App
 
 from ..fashion import DEBIAN
+from .data_faces import fit_faces
 from .data_garments import train_garments
 from .errors import Failure, Usage
 
 data_app = App(name="data", help="Make the data that benchmark problems are built on.", help_format="plaintext")
 data_app.command(train_garments, name="train-garments")
+data_app.command(fit_faces, name="fit-faces")
 
 
 @data_app.command(name="train-encoder")

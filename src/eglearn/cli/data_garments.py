@@ -48,7 +48,7 @@ def train_garments(
     words = ["eglearn", "data", "train-garments", "--steps", steps, "--classifier-steps", classifier_steps]
     command = shlex.join([*map(str, words), "--seed", str(seed)])
     try:
-        with _Bar() as bar:
+        with Bar() as bar:
             about = make_garments(
                 out, steps=steps, classifier_steps=classifier_steps, seed=seed, data=data, command=command,
                 watch=bar.update,
@@ -59,7 +59,7 @@ def train_garments(
     return 0
 
 
-class _Bar:
+class Bar:
     """A progress bar on a terminal, else a line every hundred steps; on standard error."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class _Bar:
         self.progress = Progress(*columns, console=self.console, disable=not self.console.is_terminal)
         self.tasks: dict[str, Any] = {}  # a task id each
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> Bar:
         self.progress.start()
         return self
 

@@ -7,8 +7,9 @@ import sys
 import time
 
 from .page import write_gallery
-from .runs import BUDGET, PROBLEMS, run_searches
+from .runs import BUDGET, run_searches
 from .searches import ALGORITHMS
+from .subjects import SUBJECTS
 
 
 def main() -> None:
@@ -17,14 +18,16 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="do the searches that are missing")
     run.add_argument("folder", help="where results.parquet is or will be")
+    run.add_argument("--subject", choices=SUBJECTS, default="garments", help="what is searched for")
     run.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS), metavar="NAME")
     run.add_argument("--again", nargs="+", choices=ALGORITHMS, default=[], metavar="NAME", help="drop their rows first")
-    run.add_argument("--problems", type=int, default=PROBLEMS)
+    run.add_argument("--problems", type=int, help="how many; without it, those that the page compares")
     run.add_argument("--budget", type=int, default=BUDGET)
     run.add_argument("--seed", type=int, default=0)
-    page = commands.add_parser("page", help="write latent.md and its pictures")
+    page = commands.add_parser("page", help="write the page and its pictures")
     page.add_argument("folder", help="the folder of the searches")
     page.add_argument("docs", help="the folder to write into")
+    page.add_argument("--subject", choices=SUBJECTS, default="garments", help="what was searched for")
     given = vars(parser.parse_args())
     begin = time.monotonic()
 
@@ -35,7 +38,7 @@ def main() -> None:
     if given.pop("command") == "run":
         run_searches(given.pop("folder"), **given, progress=progress)
     else:
-        sys.stdout.write(f"{write_gallery(given['folder'], given['docs'])} written\n")
+        sys.stdout.write(f"{write_gallery(given['folder'], given['docs'], given['subject'])} written\n")
 
 
 if __name__ == "__main__":

@@ -11,26 +11,27 @@ import numpy as np
 
 from ... import plots
 from ..._typing import Array
-from ...fashion import CLASSES
-from .garments import Garments, N, start
 from .runs import Row
+from .space import N, start
+from .subjects import Subject
 
 _AGREES, _DIFFERS = plots.BLUE, plots.ORANGE
 _SPAN = (0, 1, 1, 0)  # images are drawn in units of their side, from the upper left corner, as landmarks are
 
 
-def draw_samples(garments: Garments, path: str | os.PathLike[str], *, rows: int = 4, columns: int = 12) -> Path:
-    """Images of random latent points, above real images of the test set."""
+def draw_samples(subject: Subject, path: str | os.PathLike[str], *, rows: int = 4, columns: int = 12) -> Path:
+    """Images of random latent points, above targets."""
     import matplotlib.pyplot as plt
 
     z = np.random.default_rng(0).standard_normal((rows * columns, N))
-    made, real = garments.networks.generator(z), garments.target_images[: 2 * columns]
+    made, real = subject.networks.generator(z), subject.target_images[: 2 * columns]
+    below = len(real) // columns
     with plots.style():
-        figure, (upper, lower) = plt.subplots(2, 1, figsize=(plots.WIDTH, plots.WIDTH * (rows + 2.8) / columns),
-                                              height_ratios=(rows, 2))  # fmt: skip
+        figure, (upper, lower) = plt.subplots(2, 1, figsize=(plots.WIDTH, plots.WIDTH * (rows + below + 0.8) / columns),
+                                              height_ratios=(rows, below))  # fmt: skip
         for axes, images, title in (
             (upper, made, f"Made: {rows * columns} random points of the latent space, not selected"),
-            (lower, real, f"Real: {2 * columns} of the targets"),
+            (lower, real[: below * columns], f"Targets, the first {below * columns}"),
         ):
             axes.imshow(_sheet(images, columns), cmap="gray_r", vmin=0, vmax=1, interpolation="nearest")
             axes.set_title(title)
@@ -41,19 +42,25 @@ def draw_samples(garments: Garments, path: str | os.PathLike[str], *, rows: int 
 
 def _sheet(images: Array, columns: int) -> Array:
     """Images side by side with a blank pixel between."""
-    padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
-    rows = len(images) // columns
-    return padded.reshape(rows, columns, 30, 30).swapaxes(1, 2).reshape(rows * 30, columns * 30)
+    padded = np.pad(images, ((0, 0), (1, 1), (1, 1), *([(0, 0)] * (images.ndim - 3))), constant_values=_blank(images))
+    rows, side, colours = len(images) // columns, padded.shape[1], padded.shape[3:]
+    sheet = padded.reshape(rows, columns, side, side, *colours).swapaxes(1, 2)
+    return sheet.reshape(rows * side, columns * side, *colours)
+
+
+def _blank(images: Array) -> float:
+    """What is drawn white: garments are bright on black, and drawn the other way round."""
+    return 0.0 if images.ndim == 3 else 1.0
 
 
 def draw_found(
-    garments: Garments, found: dict[str, dict[int, Array]], path: str | os.PathLike[str], problems: Sequence[int]
+    subject: Subject, found: dict[str, dict[int, Array]], path: str | os.PathLike[str], problems: Sequence[int]
 ) -> Path:
     """Fig. 5 of the paper: targets beside what each algorithm found.
 
     Parameters
     ----------
-    garments
+    subject
         The black boxes and the targets.
     found : dict
         For each algorithm, the best latent point of each problem.
@@ -71,16 +78,16 @@ def draw_found(
             figsize=(1.2 * len(names), 1.62 * len(problems) + 0.8), gridspec_kw={"wspace": 0.12, "hspace": 0.3},
         )  # fmt: skip
         for line, problem in zip(grid, problems, strict=True):
-            target = garments.target(problem)
-            image = garments.target_images[problem]
+            target = subject.target(problem)
+            image = subject.target_images[problem]
             _draw_image(line[0], image, target.landmarks, None)
             _draw_attributes(line[0], target.attributes, target.attributes)
-            line[0].set_xlabel(CLASSES[int(garments.target_labels[problem])], labelpad=1)
+            line[0].set_xlabel(subject.caption(problem), labelpad=1)
             for axes, z in zip(line[1:], [start(), *(points[problem] for points in found.values())], strict=True):
-                image = garments.networks.generator(z[None])
-                terms = garments.cost(problem).terms_of_images(image)
-                _draw_image(axes, image[0], target.landmarks, np.asarray(garments.networks.landmarks(image))[0])
-                told = np.asarray(garments.networks.attributes(image))[0] > 0.5
+                image = subject.networks.generator(z[None])
+                terms = subject.cost(problem).terms_of_images(image)
+                _draw_image(axes, image[0], target.landmarks, np.asarray(subject.networks.landmarks(image))[0])
+                told = np.asarray(subject.networks.attributes(image))[0] > 0.5
                 _draw_attributes(axes, told, target.attributes)
                 axes.set_xlabel(f"{terms.total[0]:.2f}", labelpad=1)
         for axes, name in zip(grid[0], names, strict=True):
@@ -91,11 +98,11 @@ def draw_found(
 
 def _draw_image(axes: Any, image: Array, wanted: Array, estimated: Array | None) -> None:
     axes.imshow(image, cmap="gray_r", vmin=0, vmax=1, extent=_SPAN, interpolation="nearest")
-    x, y = wanted.reshape(-1, 2).T
-    axes.plot(x, y, ".", color=plots.RED, markersize=2.6)
-    if estimated is not None:
-        x, y = estimated.reshape(-1, 2).T
-        axes.plot(x, y, ".", color=plots.SKY, markersize=2.6)
+    size = 176 / wanted.size  # many points are drawn small, so that the image is seen
+    for points, colour in ((wanted, plots.RED), (estimated, plots.SKY)):
+        if points is not None:
+            x, y = points.reshape(-1, 2).T
+            axes.plot(x, y, ".", color=colour, markersize=size)
     axes.set(xlim=(0, 1), ylim=(1.22, 0), xticks=[], yticks=[])
     axes.grid(visible=False)
     for spine in axes.spines.values():

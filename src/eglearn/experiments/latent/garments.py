@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..._typing import Array
+from ...fashion import CLASSES
 from .cost import LatentCost
 from .protocols import Networks, Target
 from .silhouette import landmarks, true_attributes
@@ -23,13 +24,8 @@ from .silhouette import landmarks, true_attributes
 SHIPPED = Path(__file__).with_name("garments.safetensors")
 """Weights and targets of the published runs."""
 
-N = 512
-"""Dimension of the latent space."""
-LIMIT = 5.0
-"""The search is inside [-5, 5]^512, the box of the authors' code; z is drawn from N(0, I)."""
 TARGETS = 64
 """Problems that are shipped; the paper has 64."""
-_START_SEED = 20200712
 
 
 @dataclass(frozen=True)
@@ -58,15 +54,9 @@ class Garments:
         """The objective of problem ``number``."""
         return LatentCost(self.networks, self.target(number))
 
-
-def start() -> Array:
-    """z_0, one sample of N(0, I) at which every search begins."""
-    return np.random.default_rng(_START_SEED).standard_normal(N)
-
-
-def bounds() -> list[tuple[float, float]]:
-    """The box of the search."""
-    return [(-LIMIT, LIMIT)] * N
+    def caption(self, number: int) -> str:
+        """What to write below a target."""
+        return CLASSES[int(self.target_labels[number])]
 
 
 @cache

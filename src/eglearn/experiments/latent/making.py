@@ -11,8 +11,9 @@ import numpy as np
 
 from ..._typing import Array
 from ...fashion import load_fashion
-from .garments import TARGETS, N, load_garments, save_garments
+from .garments import TARGETS, load_garments, save_garments
 from .silhouette import thresholds, true_attributes
+from .space import N
 
 Watch = Callable[[str, int, int, dict[str, float]], None]
 """Called with the name of the training, steps done, steps in all, and the losses."""

@@ -12,9 +12,10 @@ from ..._typing import Array
 from ...bench.intervals import bootstrap_mean
 from ..base import Finding, verdict
 from .figures import draw_convergence, draw_found, draw_samples
-from .garments import Garments, load_garments
-from .runs import PROBLEMS, Row, load_rows
+from .runs import Row, load_rows
 from .searches import ALGORITHMS
+from .subjects import Entry, find_subject
+from .texts import TEXTS, Text, about_table
 
 _SHOWN = 6
 """Problems in the picture of what was found: the first ones, not the best ones."""
@@ -34,8 +35,8 @@ _WHAT = {
 }
 
 
-def write_gallery(results: str | os.PathLike[str], docs: str | os.PathLike[str]) -> Path:
-    """Write latent.md and its pictures into the folder ``docs``; returns the page.
+def write_gallery(results: str | os.PathLike[str], docs: str | os.PathLike[str], subject: str = "garments") -> Path:
+    """Write the page of a subject and its pictures into the folder ``docs``; returns the page.
 
     Parameters
     ----------
@@ -43,21 +44,28 @@ def write_gallery(results: str | os.PathLike[str], docs: str | os.PathLike[str])
         The folder of `run_searches`.
     docs
         Where the page goes.
+    subject : str
+        What was searched for: a name in ``SUBJECTS``.
     """
+    entry, text = find_subject(subject), TEXTS[subject]
     rows = _comparable(load_rows(results))
     if not rows:
         raise ValueError(f"{results} holds no finished search: run them first")
-    garments, folder = load_garments(), Path(docs)
-    draw_samples(garments, folder / "latent_samples.png")
-    draw_convergence(_complete(rows)[0], folder / "latent_convergence.png")
+    if rows[0]["weights"] != entry.weights:
+        raise ValueError(
+            f"the searches in {results} were not made with the {subject} that are installed: run them again"
+        )
+    held, folder = entry.load(), Path(docs)
     complete, problems = _complete(rows)
+    draw_samples(held, folder / f"{text.page}_samples.png")
+    draw_convergence(complete, folder / f"{text.page}_convergence.png")
     found = {
         name: {row["problem"]: np.array(row["z"]) for row in complete if row["algorithm"] == name}
         for name in _names(complete)
     }
-    draw_found(garments, found, folder / "latent_found.png", problems[:_SHOWN])
-    page = folder / "latent.md"
-    page.write_text(_text(rows, garments), encoding="utf-8")
+    draw_found(held, found, folder / f"{text.page}_found.png", problems[:_SHOWN])
+    page = folder / f"{text.page}.md"
+    page.write_text(_text(rows, entry, text, held.about), encoding="utf-8")
     return page
 
 
@@ -140,38 +148,38 @@ def findings(rows: Sequence[Row], problems: Sequence[int]) -> list[Finding]:
     return answers
 
 
-def _text(rows: Sequence[Row], garments: Garments) -> str:
+def _text(rows: Sequence[Row], entry: Entry, text: Text, about: dict[str, str]) -> str:
     complete, problems = _complete(rows)
     counts = {name: sum(row["algorithm"] == name for row in rows) for name in ALGORITHMS}
     missing = ""
-    if any(counts[name] < PROBLEMS for name in ALGORITHMS):
+    if any(counts[name] < entry.problems for name in ALGORITHMS):
         done = ", ".join(f"`{name}` {counts[name]}" for name in ALGORITHMS)
-        missing = f"\n**Not complete**: of {PROBLEMS} problems each, finished are {done}.\n"
+        missing = f"\n**Not complete**: of {entry.problems} problems each, finished are {done}.\n"
     claims = [f"- {f.claim} {f.measured} **{verdict(f).capitalize()}.**" for f in findings(complete, problems)]
+    budget = rows[0]["budget"]
     return _PAGE.format(
-        budget=rows[0]["budget"],
+        intro=text.intro.format(budget=budget),
+        try_it=text.try_it,
+        page=text.page,
         count=len(problems),
         table="\n".join(table(complete, problems)),
         legend="\n".join(f"- `{name}`: {_WHAT[name]}." for name in _names(complete)),
         missing=missing,
         findings="\n".join(claims) or "The searches that could answer are not finished.",
-        about="\n".join(f"| {name} | {value} |" for name, value in garments.about.items()),
-        problems=PROBLEMS,
+        apart=text.apart,
+        boxes=text.boxes,
+        about=about_table(about),
+        again=text.again.format(problems=entry.problems, budget=budget),
     )
 
 
-_PAGE = """# Searching the latent space of a generator
+_PAGE = """{intro}
 
-Somewhere among 512 dimensions is the garment you have in mind. You can only ask: make this point an image, and tell how
-far it is from what I want. The target image is never shown to the search, only forty yes-or-no attributes and the
-outline as 34 landmarks. These are the first targets, and what each algorithm made of {budget:,} questions:
-
-![Targets and what the algorithms found](latent_found.png)
+![Targets and what the algorithms found]({page}_found.png)
 
 The number below an image is its cost (lower is better). Columns are sorted by their mean over all problems.
 
-Try it: `python examples/latent_garments.py` searches for one garment in about two minutes and draws such a row.
-[Your own generator](../latent.md) takes four functions.
+{try_it}
 
 ## Average lowest cost
 
@@ -184,36 +192,23 @@ are paired: same problems, same starting point.
 {missing}
 ## How the cost falls
 
-![Best cost so far against evaluations](latent_convergence.png)
+![Best cost so far against evaluations]({page}_convergence.png)
 
 ## What the paper says, and what was measured
 
 {findings}
 
-The paper searches faces (CelebA, BigGAN, 64 problems); these are garments (FashionMNIST, 28 x 28) with small networks.
-Dimension, budget, weights and starting rule are the paper's. The networks that learn the gradient are smaller than the
-authors' and train less. So this tests the method's claims, not the paper's numbers. CMA-ES starts with sigma 0.5, half
-the spread of z; the authors' code gave it a sigma of 10, far off what the generator knows.
+{apart}
 
 ## The four black boxes
 
-![Samples of the generator above real images](latent_samples.png)
+![Samples of the generator above targets]({page}_samples.png)
 
-The networks, from the metadata of the shipped file. tanh(D) is -1 for good images and 1 for poor ones; *far off* are
-points three times as far from the origin as those the generator was trained with.
+{boxes}
 
-| | |
-|---|---|
 {about}
 
 ## Again
 
-```
-eglearn data train-garments --out garments.safetensors  # only to train the networks again
-python -m eglearn.experiments.latent run results/latent-garments --problems {problems} --budget {budget}
-python -m eglearn.experiments.latent page results/latent-garments docs/experiments
-```
-
-Training and searches go on where they were interrupted. The images are from
-[FashionMNIST](https://github.com/zalandoresearch/fashion-mnist), MIT licence, Zalando SE.
+{again}
 """

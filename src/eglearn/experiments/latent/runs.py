@@ -7,7 +7,6 @@ Needs ``eglearn[latent]``.
 from __future__ import annotations
 
 import datetime
-import hashlib
 import importlib.metadata
 import json
 import os
@@ -20,25 +19,26 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
-from .garments import LIMIT, SHIPPED, Garments, load_garments, start
 from .searches import ALGORITHMS, Search, Spent
+from .space import LIMIT, start
+from .subjects import Subject, find_subject
 
 if sys.platform != "win32":
     import fcntl
 
 Row = dict[str, Any]
-BUDGET, PROBLEMS = 10_000, 16
-"""Evaluations of a run (the paper's), and problems (the paper has 64)."""
+BUDGET = 10_000
+"""Evaluations of a run, the paper's."""
 
 _KEY = ("algorithm", "problem", "seed", "budget", "weights")
 
 
-def search_once(garments: Garments, algorithm: str, problem: int, *, budget: int, seed: int, weights: str) -> Row:
+def search_once(subject: Subject, algorithm: str, problem: int, *, budget: int, seed: int, weights: str) -> Row:
     """One search, as a row of the results.
 
     Parameters
     ----------
-    garments
+    subject
         The black boxes and targets.
     algorithm : str
         A name in ``ALGORITHMS``.
@@ -51,7 +51,7 @@ def search_once(garments: Garments, algorithm: str, problem: int, *, budget: int
     """
     if algorithm not in ALGORITHMS:
         raise ValueError(f"no algorithm {algorithm!r}: there are {', '.join(ALGORITHMS)}")
-    cost = garments.cost(problem)
+    cost = subject.cost(problem)
     z0 = start()
     search = Search(cost, z0, LIMIT, budget, seed)
     begin, started = time.process_time(), datetime.datetime.now(datetime.UTC)
@@ -73,7 +73,8 @@ def run_searches(
     folder: str | os.PathLike[str],
     algorithms: Sequence[str] = tuple(ALGORITHMS),
     *,
-    problems: int = PROBLEMS,
+    subject: str = "garments",
+    problems: int | None = None,
     budget: int = BUDGET,
     seed: int = 0,
     again: Sequence[str] = (),
@@ -87,8 +88,12 @@ def run_searches(
         Where ``results.parquet`` is or will be.
     algorithms : names
         In this order, each on all problems before the next.
-    problems, budget, seed : int
-        Problems 0 to ``problems - 1``; evaluations and seed of each run.
+    subject : str
+        What is searched for: a name in ``SUBJECTS``.
+    problems : int, optional
+        Problems 0 to ``problems - 1``; None: as many as the subject is compared on.
+    budget, seed : int
+        Evaluations and seed of each run.
     again : names
         Algorithms whose rows are dropped first: for one that has changed.
     progress : callable
@@ -96,16 +101,18 @@ def run_searches(
     """
     if unknown := sorted({*algorithms, *again} - ALGORITHMS.keys()):
         raise ValueError(f"no algorithm {', '.join(unknown)}: there are {', '.join(ALGORITHMS)}")
-    garments, weights = load_garments(), hashlib.sha256(SHIPPED.read_bytes()).hexdigest()[:12]
+    entry = find_subject(subject)
+    held, weights = entry.load(), entry.weights
+    count = entry.problems if problems is None else problems
     with _alone(Path(folder)):
         rows = [row for row in load_rows(folder) if row["algorithm"] not in again]
         there = {tuple(row[name] for name in _KEY) for row in rows}
-        grid = [(name, problem, seed, budget, weights) for name in algorithms for problem in range(problems)]
+        grid = [(name, problem, seed, budget, weights) for name in algorithms for problem in range(count)]
         for done, key in enumerate(grid):
             progress(done, len(grid), f"{key[0]}, problem {key[1]}")
             if key not in there:
                 name, problem, *_ = key
-                rows.append(search_once(garments, name, problem, budget=budget, seed=seed, weights=weights))
+                rows.append(search_once(held, name, problem, budget=budget, seed=seed, weights=weights))
                 _write(rows, Path(folder))
         progress(len(grid), len(grid), "done")
     return rows
@@ -154,6 +161,8 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _versions() -> str:
-    packages = ("numpy", "scipy", "torch", "cma")
-    found = {"eglearn": __version__, "python": platform.python_version()}
-    return json.dumps(found | {name: importlib.metadata.version(name) for name in packages})
+    versions = {"eglearn": __version__, "python": platform.python_version()}
+    for name in ("numpy", "scipy", "torch", "cma", "dlib-bin", "random-face"):
+        with suppress(importlib.metadata.PackageNotFoundError):  # the last two are of the faces only
+            versions[name] = importlib.metadata.version(name)
+    return json.dumps(versions)

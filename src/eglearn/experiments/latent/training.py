@@ -9,7 +9,7 @@ import copy
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -21,14 +21,16 @@ from .networks import LATENT, Classifier, Discriminator, Generator
 Report = Callable[[int, dict[str, float]], None]
 """Called after each step with the number of steps done and the losses."""
 
+Network = TypeVar("Network", bound=torch.nn.Module)
+
 _BATCH = 64
 _CHECKPOINT_EVERY = 200
 _AVERAGE = 0.998  # of the generator's weights: a mean over the last 500 steps or so
 _KEEP = 0.99  # of the losses that are reported
 
 
-class _Training:
-    """What both trainings share: steps with a generator of their own, and checkpoints that replace each other."""
+class Training:
+    """What all trainings share: steps with a generator of their own, and checkpoints that replace each other."""
 
     def __init__(self, parts: dict[str, Any], seed: int, checkpoint: Path) -> None:
         self.parts, self.file = parts, checkpoint
@@ -91,7 +93,7 @@ def train_gan(
     adam_made = torch.optim.Adam(made.parameters(), lr=4e-4, betas=(0.5, 0.999), fused=True)
     adam_judge = torch.optim.Adam(judge.parameters(), lr=4e-4, betas=(0.5, 0.999), fused=True)
     parts = {"made": made, "judge": judge, "average": average, "adam_made": adam_made, "adam_judge": adam_judge}
-    training = _Training(parts, seed, checkpoint)
+    training = Training(parts, seed, checkpoint)
 
     def step() -> dict[str, float]:
         fake = made(torch.randn(_BATCH, LATENT, generator=training.rng))
@@ -114,7 +116,7 @@ def train_gan(
     return average, judge, training.losses
 
 
-def _settle(average: Generator, judge: Discriminator, data: Tensor, training: _Training) -> None:
+def _settle(average: Generator, judge: Discriminator, data: Tensor, training: Training) -> None:
     """Fix what depends on the batch: means and variances of the normalisation, and the discriminator's spread."""
     for layer in average.modules():
         if isinstance(layer, torch.nn.BatchNorm1d | torch.nn.BatchNorm2d):
@@ -130,6 +132,52 @@ def _settle(average: Generator, judge: Discriminator, data: Tensor, training: _T
         judge.spread.copy_(torch.stack(spreads).mean())
 
 
+def fit(
+    make: Callable[[], Network],
+    loss: Callable[[Network, torch.Generator], Tensor],
+    *,
+    steps: int,
+    rate: float,
+    seed: int,
+    checkpoint: Path,
+    report: Report,
+    name: str = "loss",
+) -> tuple[Network, dict[str, float]]:
+    """Fit a network by Adam with a rate that falls to zero; returns it and the loss.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the network; its weights are fixed by the seed.
+    loss : callable
+        The loss of a new batch, which is drawn with the generator given.
+    steps, rate, seed
+        Steps in all, the first rate, and what fixes weights and batches.
+    checkpoint : path
+        Where to go on from, and what is written every 200 steps.
+    report : callable
+        Called with the steps done and the loss.
+    name : str
+        What to call the loss.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = make()
+        adam = torch.optim.Adam(network.parameters(), lr=rate, fused=True)
+        training = Training({"network": network, "adam": adam}, seed, checkpoint)
+
+        def step() -> dict[str, float]:
+            for group in adam.param_groups:
+                group["lr"] = rate * (1 - training.done / steps)
+            torch.manual_seed(seed + 1 + training.done)  # of the dropout: a training that was killed goes on alike
+            value = loss(network, training.rng)
+            _descend(adam, value)
+            return {name: value.item()}
+
+        training.run(steps, step, report)
+    return network.eval(), training.losses
+
+
 def train_classifier(
     images: Any, attributes: Any, *, steps: int, seed: int, checkpoint: Path, report: Report
 ) -> tuple[Classifier, dict[str, float]]:
@@ -139,25 +187,17 @@ def train_classifier(
     otherwise as in `train_gan`.
     """
     data, truth = torch.from_numpy(np.array(images)), torch.from_numpy(np.array(attributes, dtype=np.float32))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = Classifier(truth.shape[1])
-    adam = torch.optim.Adam(network.parameters(), lr=2e-3, fused=True)
-    training = _Training({"network": network, "adam": adam}, seed, checkpoint)
 
-    def step() -> dict[str, float]:
-        for group in adam.param_groups:
-            group["lr"] = 2e-3 * (1 - training.done / steps)
-        x, chosen = training.draw(data)
-        x = (x + 0.05 * torch.rand(1, generator=training.rng) * torch.randn(x.shape, generator=training.rng)).clamp(
-            0, 1
-        )
-        loss = functional.binary_cross_entropy_with_logits(network(x), truth[chosen])
-        _descend(adam, loss)
-        return {"cross-entropy": loss.item()}
+    def loss(network: Classifier, rng: torch.Generator) -> Tensor:
+        chosen = torch.randint(len(data), (_BATCH,), generator=rng)
+        x = data[chosen, None].float() / 255
+        x = (x + 0.05 * torch.rand(1, generator=rng) * torch.randn(x.shape, generator=rng)).clamp(0, 1)
+        return functional.binary_cross_entropy_with_logits(network(x), truth[chosen])
 
-    training.run(steps, step, report)
-    return network.eval(), training.losses
+    return fit(
+        lambda: Classifier(truth.shape[1]), loss, steps=steps, rate=2e-3, seed=seed, checkpoint=checkpoint,
+        report=report, name="cross-entropy",
+    )  # fmt: skip
 
 
 def _descend(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:

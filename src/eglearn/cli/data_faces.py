@@ -1,0 +1,47 @@
+"""``eglearn data fit-faces``: what is fitted for the faces of the latent-space search, fitted again."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+from .data_garments import Bar
+from .errors import Failure, Usage
+
+
+def fit_faces(*, out: str, seed: int = 0) -> int:
+    """Fit the head, the critic and the attribute classifier of the faces.
+
+    Generator and landmark estimator are read from the packages of the extra eglearn[faces]; a teacher of three
+    attributes needs face-hunters and h5py as well. It takes about a quarter of an hour of one core. Killed, it goes on
+    from where it was when the same command is given again.
+
+    Parameters
+    ----------
+    out
+        The file to write, in safetensors format.
+    seed
+        Of the images, the initial weights and the order of the images.
+    """
+    if seed < 0:
+        raise Usage(f"--seed {seed}: it must be 0 or more")
+    if Path(out).exists():
+        raise Usage(f"{out} exists: remove it or choose another name")
+    if not Path(out).resolve().parent.is_dir():
+        raise Usage(f"the folder of {out} does not exist: make it first")
+    try:
+        import safetensors  # noqa: F401
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise Failure(f"fitting the faces needs {error.name}: pip install 'eglearn[faces]'") from error
+    from ..experiments.latent.faces.making import make_faces
+
+    command = shlex.join(["eglearn", "data", "fit-faces", "--seed", str(seed)])
+    try:
+        with Bar() as bar:
+            about = make_faces(out, seed=seed, command=command, watch=bar.update)
+    except ImportError as error:
+        raise Failure(str(error)) from error
+    sys.stdout.write(f"{out} written\n" + "".join(f"  {name}: {value}\n" for name, value in about.items()))
+    return 0
