@@ -18,16 +18,16 @@ from .subspace import Subspace
 _KINDS: dict[str, type[Pass]] = {kind.__name__: kind for kind in (Subspace, Secant, Axes, Separable)}
 
 # Evaluations of a turn, and of a descent in a subspace, by the dimension.
-_TURN, _SUBSPACE = 2, 5
-# Turns in a row, at most.
-_IN_A_ROW = 8
+_TURN, _SUBSPACE = 1, 5
+# Turns in a row: so many times more in each round, up to that many.
+_MORE, _IN_A_ROW = 4, 32
 _SIGMA = 0.4
 # The share of the budget that finding out whether the coordinates interact may cost.
 _TRIAL = 0.05
 
 
 class Race:
-    """Two searches take turns; the one that improves the best value more goes on, up to eight turns to one.
+    """Two searches take turns; the one that improves the best value more goes on, up to 32 turns to one.
 
     The *descents*: in a subspace from the start, then quasi-Newton steps from where that ended, then once, if the
     budget allows for it, line searches and quasi-Newton steps after them. Then again: from the best point if the other
@@ -48,21 +48,8 @@ class Race:
     """
 
     fields: ClassVar[tuple[str, ...]] = (
-        *(
-            "start",
-            "m",
-            "budget",
-            "used",
-            "best_u",
-            "best_y",
-            "turn",
-            "turn_used",
-            "turn_before",
-            "row",
-            "rounds",
-            "gains",
-        ),
-        *("rounds", "gains", "straight", "descended", "failed", "restarts", "doublings"),
+        *("start", "m", "budget", "used", "best_u", "best_y", "turn", "turn_used", "turn_before", "row", "rounds"),
+        *("gains", "straight", "descended", "failed", "restarts", "doublings"),
     )
 
     def __init__(self, rng: np.random.Generator, start: Array, m: int | None = None, budget: int | None = None) -> None:
@@ -130,7 +117,7 @@ class Race:
     def _end_turn(self) -> None:
         gain = self.turn_before * 0.25 - self.best_y * 0.25
         self.gains[self.turn] = 0.0 if math.isnan(gain) else gain
-        if gain > 0 and gain >= self.gains[1 - self.turn] and self.row < min(2**self.rounds, _IN_A_ROW):
+        if gain > 0 and gain >= self.gains[1 - self.turn] and self.row < min(_MORE**self.rounds, _IN_A_ROW):
             self.row += 1
         else:
             self.rounds += self.turn
