@@ -63,6 +63,22 @@ def test_a_hopeless_small_restart_ends_early():
     assert s.current is p
 
 
+def neighbours(u):
+    """Double wells in which neighbours disturb one another."""
+    return np.sum((4 * u**2 - 1) ** 2 + 0.3 * u, axis=1) + 3 * np.sum((u[:, ::2] + 0.5) * (u[:, 1::2] - 0.5), axis=1)
+
+
+@pytest.mark.parametrize(("budget", "most"), [(4_000, 120), (100_000, 10_000)])
+def test_line_searches_along_interacting_coordinates_must_be_cheap_beside_the_budget(budget, most):
+    s = Schedule(np.random.default_rng(0), np.full(10, 0.5), budget=budget)
+    s._begin("axes", Axes(s.rng, s.start, float(neighbours(s.start[None])[0])))
+    first = s.current
+    run(s, neighbours, 3000)
+    assert not first.adds_up
+    assert first.used <= most
+    assert (first.used > 500) == (budget == 100_000)
+
+
 def test_line_searches_that_won_are_followed_by_a_fine_pass():
     s = schedule(4)
     while s.restarts == 0:

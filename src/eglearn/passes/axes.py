@@ -69,6 +69,16 @@ class Axes(Pass):
         """Evaluations until it is known whether the function is separable."""
         return _GRID * n + 1
 
+    @staticmethod
+    def whole(n: int) -> int:
+        """Evaluations of whole profiles."""
+        return _PROFILE * n
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether gains add up, as far as is known: a sum over coordinates, not coordinates that interact little."""
+        return not abs(self.ratio - 1) > _ADDITIVE
+
     @property
     def radius(self) -> float:
         """The whole cube."""
@@ -167,7 +177,7 @@ class Axes(Pass):
     def _is_separable(self, single: float) -> bool:
         if single < 0:
             return self.ratio >= _SEPARABLE
-        return single > 0 and (self.trusted or abs(self.ratio - 1) <= _ADDITIVE)
+        return single > 0 and (self.trusted or self.adds_up)
 
     def _move(self, tried: Array) -> None:
         """Keep the first waiting coordinate's move if it helped."""

@@ -25,9 +25,8 @@ _SIGMA, _FINE = 0.4, 0.003
 _RESTARTS, _SHARES = ("large", "small", "descent"), (8, 2, 1)
 # A small restart ends if it would take so many times 20 n evaluations to reach the best value.
 _FOREVER = 50
-# A function is a sum over coordinates if the gains of line searches add up to this share.
-_EXACT = 0.01
-# The share of the budget that finding out whether the coordinates interact may cost.
+# The share of the budget that finding out whether the coordinates interact may cost, and that whole profiles may cost
+# if they do, a little.
 _TRIAL = 0.05
 
 
@@ -164,12 +163,17 @@ class Schedule:
 
     def _after_current(self) -> None:
         p = self.current
-        if p.done is not None or (self.limit and p.used >= self.limit) or self._is_hopeless(p):
+        if p.done is not None or (self.limit and p.used >= self.limit) or self._is_hopeless(p) or self._is_dear(p):
             self._finish()
         elif self.restarts and self.slice_used >= self._slice:
             self.slice_used = 0
             if self._descent_may_go_on():
                 self._give_turn_to_descent()
+
+    def _is_dear(self, p: Pass) -> bool:
+        """Whether line searches cost too much for a function that is no sum over coordinates."""
+        dear = self.budget is not None and Axes.whole(self.n) > _TRIAL * self.budget
+        return dear and isinstance(p, Axes) and not p.adds_up
 
     def _is_hopeless(self, p: Pass) -> bool:
         """Whether a small restart is so far above the best point that at its pace it would never get there."""
@@ -205,7 +209,7 @@ class Schedule:
         """The current pass is over: account for it and begin the next."""
         p = self.current
         if isinstance(p, Axes):
-            self.exact = p.done == "separable" and abs(p.ratio - 1) < _EXACT
+            self.exact = p.done == "separable" and p.adds_up
         if self.role == "axes" and p.done == "separable" and self.best_y < self.stale:
             self._begin("polish", Descent(self.rng, self.best_u, 0.01, self.m), 100 * self.n)
         elif self.role == "polish":
