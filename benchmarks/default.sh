@@ -1,6 +1,6 @@
 #!/bin/sh
 # The default's runs behind docs/results/default.md. Killed, it goes on where it was; run it as: nice sh benchmarks/default.sh
-# After a change of the default, delete results/coco/egl and results/coco/short first.
+# After a change of the default, delete its rows in results/coco first.
 set -e
 cd "$(dirname "$0")/.."
 run() { .venv/bin/eglearn bench run "$@"; }
@@ -11,5 +11,6 @@ done
 for instance in 1 2 3 4 5; do
     run --out results/coco/egl --dims 40,20,10,5,3,2 --instances $instance --algorithms egl
 done
+run --out results/coco/noisy --suite bbob-noisy --dims 20 --algorithms egl,bipop-cma
 run --out results/coco/egl --dims 40,20,10,5,3,2 --algorithms egl --seeds 1
 run --out results/coco/baselines --dims 40,20,10,5,3,2 --algorithms bipop-cma --seeds 1
