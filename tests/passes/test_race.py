@@ -173,10 +173,3 @@ def test_any_budget(budget):
         x = opt.ask()
         opt.tell(x, sphere(x))
     assert opt.nfev == budget
-
-
-def test_few_evaluations_go_with_small_populations():
-    sizes = [
-        Race(np.random.default_rng(0), np.zeros(80), budget=budget).passes[1].size for budget in (None, 8000, 7999)
-    ]
-    assert sizes == [17, 17, 8]

@@ -22,9 +22,6 @@ _TURN, _SUBSPACE = 1, 5
 # Turns in a row: so many times more in each round, up to that many.
 _MORE, _IN_A_ROW = 4, 32
 _SIGMA = 0.4
-# With fewer evaluations than this for each dimension, populations are half as large: there is no time for more. (In
-# 512-D with 20 n evaluations, a mean of -0.76 for -0.68 over six problems of latent search.)
-_FEW = 100
 # The share of the budget that finding out whether the coordinates interact may cost.
 _TRIAL = 0.05
 
@@ -59,7 +56,7 @@ class Race:
         self.rng, self.start, self.m, self.budget = rng, start, m, budget
         self.used = 0
         self.best_u, self.best_y = start, math.nan
-        self.passes: list[Pass] = [Subspace(rng, start, m=m), Separable(rng, start, _SIGMA, self._size)]
+        self.passes: list[Pass] = [Subspace(rng, start, m=m), Separable(rng, start, _SIGMA)]
         """The current descent and the current evolution."""
         self.turn, self.turn_used, self.turn_before = 0, 0, math.nan
         """Whose turn it is, its evaluations, and the best value before it."""
@@ -79,12 +76,6 @@ class Race:
     def n(self) -> int:
         """Dimension."""
         return len(self.start)
-
-    @property
-    def _size(self) -> int:
-        """Points in a batch of the first evolution."""
-        few = self.budget is not None and self.budget < _FEW * self.n
-        return default_batch(self.n) // (2 if few else 1)
 
     @property
     def active(self) -> Pass:
@@ -157,7 +148,7 @@ class Race:
         place = self.rng.uniform(-0.8, 0.8, self.n)
         if self.failed and not math.isnan(self.best_y):
             place = self.best_u
-        return Separable(self.rng, place, _SIGMA, self._size * 2**self.doublings)
+        return Separable(self.rng, place, _SIGMA, default_batch(self.n) * 2**self.doublings)
 
     def state(self) -> State:
         """Everything that the future depends on, the generator apart."""
