@@ -84,7 +84,7 @@ class Pass(ABC):
 
     def state(self) -> State:
         """Everything that the future depends on, the generator apart."""
-        return {name: _copy(getattr(self, name)) for name in self.fields}
+        return {name: copied(getattr(self, name)) for name in self.fields}
 
     @classmethod
     def from_state(cls, rng: np.random.Generator, state: State) -> Self:
@@ -92,7 +92,7 @@ class Pass(ABC):
         self = cls.__new__(cls)
         self.rng = rng
         for name in cls.fields:
-            setattr(self, name, _copy(state[name]))
+            setattr(self, name, copied(state[name]))
         self._derive()
         return self
 
@@ -100,5 +100,6 @@ class Pass(ABC):
         """Set what follows from the fields."""
 
 
-def _copy(value: Any) -> Any:
+def copied(value: Any) -> Any:
+    """The value, as a copy if it could change."""
     return value.copy() if isinstance(value, np.ndarray | list) else value

@@ -12,8 +12,8 @@ from ..steps import length
 from .base import Pass
 from .descent import default_batch
 from .model import Quadratic, ball_step, memory
+from .stopping import reason_to_stop
 
-_EPS = float(np.finfo(float).eps)
 # Standard deviations below this, and ratios of them above that, end the pass.
 _SMALLEST, _LARGEST_RATIO = 1e-11, 1e7
 # Over so many uses of the model is its success counted; with less than this share, it is rarely used.
@@ -200,26 +200,8 @@ class Adaptation(Pass):
     # --- the end ------------------------------------------------------------------------------------------------
 
     def _reason_to_stop(self, y: Array) -> str | None:
-        per_batch = self.n / self.size
-        recent, window = 10 + int(30 * per_batch), int(120 + 0.2 * self.batches + 30 * per_batch)
-        history = self.history = self.history[-window:]
         if self.radius < _SMALLEST:
             return "converged"
         if self.D[-1] > _LARGEST_RATIO * self.D[0]:
             return "degenerate"
-        if len(history) > recent:
-            last = np.append(y, history[-recent:])
-            tolerance = _EPS * float(np.max(np.abs(last)))
-            if max(_quarter_spread(y), _quarter_spread(np.array(history[-recent:]))) <= tolerance:
-                return "flat"
-        if len(history) >= window and self.batches % 10 == 0:
-            fifth = window // 5
-            early, late = np.array(history[-window:][:fifth]), np.array(history[-fifth:])
-            if np.partition(late, fifth // 2)[fifth // 2] >= np.partition(early, fifth // 2)[fifth // 2]:
-                return "stagnant"
-        return None
-
-
-def _quarter_spread(y: Array) -> float:
-    """A quarter of max - min, which itself may overflow."""
-    return float(np.max(y) * 0.25 - np.min(y) * 0.25)
+        return reason_to_stop(self.history, y, self.batches, self.n / self.size)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import Array, State
-from .base import _copy
+from .base import copied
 from .covariance import Adaptation
 
 # Noise below this share of the spread of values in a batch does not matter; nor does other noise as long as more is
@@ -133,12 +133,12 @@ class Repeats:
 
     def state(self) -> State:
         """Everything that the future depends on."""
-        return {name: _copy(getattr(self, name)) for name in self.fields}
+        return {name: copied(getattr(self, name)) for name in self.fields}
 
     def load_state(self, state: State) -> None:
         """Go on from ``state``."""
         for name in self.fields:
-            setattr(self, name, _copy(state[name]))
+            setattr(self, name, copied(state[name]))
 
 
 class NoisyAdaptation(Adaptation):

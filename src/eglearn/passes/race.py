@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import Array, State
 from .axes import Axes
-from .base import Pass
+from .base import Pass, copied
 from .descent import default_batch
 from .secant import Secant
 from .separable import Separable
@@ -152,9 +152,8 @@ class Race:
 
     def state(self) -> State:
         """Everything that the future depends on, the generator apart."""
-        plain = {name: getattr(self, name) for name in self.fields}
         return {
-            **{name: value.copy() if isinstance(value, np.ndarray | list) else value for name, value in plain.items()},
+            **{name: copied(getattr(self, name)) for name in self.fields},
             "passes": [{"kind": type(p).__name__, "state": p.state()} for p in self.passes],
         }
 
@@ -164,7 +163,6 @@ class Race:
         self = cls.__new__(cls)
         self.rng = rng
         for name in cls.fields:
-            value = state[name]
-            setattr(self, name, value.copy() if isinstance(value, np.ndarray | list) else value)
+            setattr(self, name, copied(state[name]))
         self.passes = [_KINDS[p["kind"]].from_state(rng, p["state"]) for p in state["passes"]]
         return self

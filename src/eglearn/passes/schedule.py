@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import Array, State
 from .axes import Axes
-from .base import Pass
+from .base import Pass, copied
 from .covariance import Adaptation
 from .descent import Descent, default_batch
 
@@ -266,10 +266,9 @@ class Schedule:
 
     def state(self) -> State:
         """Everything that the future depends on, the generator apart."""
-        plain = {name: getattr(self, name) for name in self.fields}
         same = self.current is self.descent
         return {
-            **{name: value.copy() if isinstance(value, np.ndarray | list) else value for name, value in plain.items()},
+            **{name: copied(getattr(self, name)) for name in self.fields},
             "descent": self.descent.state(),
             "current": None if same else {"kind": type(self.current).__name__, "state": self.current.state()},
         }
@@ -279,8 +278,7 @@ class Schedule:
         """The schedule that ``state()`` described."""
         self = cls(rng, state["start"].copy(), state["m"])
         for name in cls.fields:
-            value = state[name]
-            setattr(self, name, value.copy() if isinstance(value, np.ndarray | list) else value)
+            setattr(self, name, copied(state[name]))
         self.descent = Descent.from_state(rng, state["descent"])
         self.current = self.descent
         if state["current"] is not None:

@@ -11,8 +11,8 @@ from .._typing import Array
 from ..steps import length
 from .base import Pass
 from .descent import default_batch
+from .stopping import reason_to_stop
 
-_EPS = float(np.finfo(float).eps)
 # Standard deviations below this end the pass.
 _SMALLEST = 1e-11
 
@@ -91,7 +91,10 @@ class Separable(Pass):
         order = np.argsort(y, kind="stable")  # failed ones, NaN, are the last
         self._adapt(u[order[: min(good, len(self._weights))]])
         self.history.append(float(y[order[0]]))
-        self.done = self._reason_to_stop(y[order[:good]])
+        if self.radius < _SMALLEST:
+            self.done = "converged"
+        else:
+            self.done = reason_to_stop(self.history, y[order[:good]], self.batches, self.n / self.size)
 
     def _adapt(self, u: Array) -> None:
         """Move mean, paths, variances and sigma; ``u`` are the better points, the best first."""
@@ -109,20 +112,3 @@ class Separable(Pass):
         keep = 1 - c1 - cmu + c1 * (1 - steady) * cc * (2 - cc)
         self.variances = keep * self.variances + c1 * self.path_c**2 + cmu * (weights @ steps**2)
         self.sigma *= math.exp(min(1.0, cs / self._damping * (speed - 1)))
-
-    def _reason_to_stop(self, y: Array) -> str | None:
-        per_batch = self.n / self.size
-        recent, window = 10 + int(30 * per_batch), int(120 + 0.2 * self.batches + 30 * per_batch)
-        history = self.history = self.history[-window:]
-        if self.radius < _SMALLEST:
-            return "converged"
-        if len(history) > recent:
-            last = np.append(y, history[-recent:])
-            if float(last.max() * 0.25 - last.min() * 0.25) <= _EPS * float(np.max(np.abs(last))):
-                return "flat"
-        if len(history) >= window and self.batches % 10 == 0:
-            fifth = window // 5
-            early, late = np.sort(history[:fifth]), np.sort(history[-fifth:])
-            if late[fifth // 2] >= early[fifth // 2]:
-                return "stagnant"
-        return None

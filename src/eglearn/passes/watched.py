@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import Array, State
-from .base import Pass, _copy
+from .base import Pass, copied
 from .noise import NoisyAdaptation, Repeats
 from .race import Race
 from .schedule import Schedule
@@ -120,7 +120,7 @@ class Watched:
     def state(self) -> State:
         """Everything that the future depends on, the generator apart."""
         return {
-            **{name: _copy(getattr(self, name)) for name in self.fields},
+            **{name: copied(getattr(self, name)) for name in self.fields},
             "search": self.search.state(),
             "repeats": self.repeats.state(),
             "noisy": None if self.noisy is None else self.noisy.state(),
@@ -132,7 +132,7 @@ class Watched:
         self = cls.__new__(cls)
         self.rng = rng
         for name in cls.fields:
-            setattr(self, name, _copy(state[name]))
+            setattr(self, name, copied(state[name]))
         self.search = _kind(len(self.ended_u)).from_state(rng, state["search"])
         self.repeats = Repeats(self.ended_u)
         self.repeats.load_state(state["repeats"])
