@@ -70,7 +70,29 @@ def test_populations_double():
         u = r.propose()
         r.learn(u, rotated_rastrigin(u))
     assert len(sizes) >= 3
-    assert sizes == [6 * 2**k for k in range(len(sizes))]
+    assert sizes == [3 * 2**k for k in range(len(sizes))]
+
+
+def test_the_evolution_zooms_in_until_the_budget_is_used():
+    """On values without any slope its step size would stay."""
+    noise = np.random.default_rng(0)
+    r = race(64, budget=3_000)
+    while r.used < 3_000:
+        p, u = r.active, r.propose()
+        r.learn(u, noise.standard_normal(len(u)))
+        if p is r.passes[1]:
+            assert p.sigma <= 0.4 * 0.05 ** (r.used / 3_000) * (1 + 1e-9)
+    assert r.doublings == 0
+    assert r.passes[1].sigma > 0.01
+
+
+def test_the_pace_of_the_evolution_follows_from_the_budget():
+    def pace(budget):
+        return race(100, budget=budget).passes[1].pace
+
+    assert pace(1_000) == pace(2_000) == 1
+    assert pace(16_000) == pytest.approx(0.5)
+    assert pace(10**6) == pace(None) == pace(0) == 0.25
 
 
 @pytest.mark.parametrize("fun", [rosenbrock, rastrigin, rotated_rastrigin])

@@ -3,6 +3,7 @@ import pytest
 from tests.passes.driver import continues_exactly, rastrigin, run
 
 from eglearn.passes import Separable
+from eglearn.passes.separable import recombination
 
 
 def separable(n, seed=0, **changes):
@@ -19,6 +20,41 @@ def test_an_ill_conditioned_separable_ellipsoid_is_solved():
         p = separable(20, seed)
         run(p, stretched, 12_000)
         assert p.best_y < 1e-8
+
+
+def test_weights_are_the_expected_order_statistics():
+    for size in (2, 5, 22):
+        weights = recombination(size)
+        np.testing.assert_allclose(weights, -weights[::-1], atol=1e-12)
+        assert weights[weights > 0].sum() == pytest.approx(1)
+        statistics = -np.sort(np.random.default_rng(0).standard_normal((100_000, size))).mean(axis=0)
+        np.testing.assert_allclose(weights, statistics / statistics[statistics > 0.02].sum(), atol=0.03)
+    assert recombination(1) == 1
+
+
+def test_many_faces_at_the_minimum():
+    """The slope there would make steps longer and longer if what a face cuts off counted."""
+    aim = np.linspace(-1.5, 1.4, 64)
+    p = separable(64, size=8)
+    run(p, lambda u: np.sum((u - aim) ** 2, axis=1), 24_000)
+    np.testing.assert_allclose(p.best_u, np.clip(aim, -1, 1), atol=1e-5)
+
+
+def test_a_slower_pace_passes_over_ripples():
+    best = []
+    for pace in (1.0, 0.25):
+        p = separable(64, size=8, pace=pace)
+        run(p, rastrigin, 30_000)
+        best.append(p.best_y)
+    assert best[1] < 0.6 * best[0]
+
+
+def test_narrow_limits_the_step_size():
+    p = separable(5)
+    p.narrow(0.5)
+    assert p.sigma == 0.4
+    p.narrow(0.1)
+    assert p.sigma == 0.1
 
 
 def test_larger_populations_find_better_minima():

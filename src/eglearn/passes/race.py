@@ -21,7 +21,10 @@ _KINDS: dict[str, type[Pass]] = {kind.__name__: kind for kind in (Subspace, Seca
 _TURN, _SUBSPACE = 1, 5
 # Turns in a row: so many times more in each round, up to that many.
 _MORE, _IN_A_ROW = 4, 32
-_SIGMA = 0.4
+# The evolution's first step size, and the share of it to which it falls at least until the budget is used.
+_SIGMA, _ZOOM = 0.4, 0.05
+# Up to so many evaluations a dimension the evolution is at full pace; with more it is slower, down to a quarter.
+_FEW, _SLOWEST = 20, 0.25
 # The share of the budget that finding out whether the coordinates interact may cost.
 _TRIAL = 0.05
 
@@ -49,15 +52,17 @@ class Race:
 
     fields: ClassVar[tuple[str, ...]] = (
         *("start", "m", "budget", "used", "best_u", "best_y", "turn", "turn_used", "turn_before", "row", "rounds"),
-        *("gains", "straight", "descended", "failed", "restarts", "doublings"),
+        *("gains", "born", "straight", "descended", "failed", "restarts", "doublings"),
     )
 
     def __init__(self, rng: np.random.Generator, start: Array, m: int | None = None, budget: int | None = None) -> None:
         self.rng, self.start, self.m, self.budget = rng, start, m, budget
-        self.used = 0
+        self.used = self.doublings = 0
         self.best_u, self.best_y = start, math.nan
-        self.passes: list[Pass] = [Subspace(rng, start, m=m), Separable(rng, start, _SIGMA)]
+        self.passes: list[Pass] = [Subspace(rng, start, m=m), self._evolution(start)]
         """The current descent and the current evolution."""
+        self.born = 0
+        """Evaluations of both before the current evolution."""
         self.turn, self.turn_used, self.turn_before = 0, 0, math.nan
         """Whose turn it is, its evaluations, and the best value before it."""
         self.row, self.rounds = 1, 0
@@ -70,7 +75,7 @@ class Race:
         """Whether a descent found the best point or has begun there."""
         self.failed = False
         """Whether the last batch failed as a whole: the next restart begins at the best point, where values are."""
-        self.restarts = self.doublings = 0
+        self.restarts = 0
 
     @property
     def n(self) -> int:
@@ -92,6 +97,8 @@ class Race:
         p.learn(u, y)
         self.used += len(y)
         self.turn_used += len(y)
+        if isinstance(p, Separable):
+            p.narrow(self._widest())
         self.failed = not np.isfinite(y).any()
         if not self.failed:
             i = int(np.nanargmin(y))
@@ -148,7 +155,19 @@ class Race:
         place = self.rng.uniform(-0.8, 0.8, self.n)
         if self.failed and not math.isnan(self.best_y):
             place = self.best_u
-        return Separable(self.rng, place, _SIGMA, default_batch(self.n) * 2**self.doublings)
+        self.born = self.used
+        return self._evolution(place)
+
+    def _evolution(self, place: Array) -> Separable:
+        size = default_batch(self.n) // 2 * 2**self.doublings
+        pace = _SLOWEST if not self.budget else (_FEW * self.n / self.budget) ** (1 / 3)
+        return Separable(self.rng, place, _SIGMA, size, min(max(pace, _SLOWEST), 1.0))
+
+    def _widest(self) -> float:
+        """The largest step size of the evolution by now: from its start to the end of the budget it falls evenly."""
+        if self.budget is None or self.budget <= self.born:
+            return _SIGMA
+        return _SIGMA * math.pow(_ZOOM, (self.used - self.born) / (self.budget - self.born))
 
     def state(self) -> State:
         """Everything that the future depends on, the generator apart."""
