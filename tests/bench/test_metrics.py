@@ -48,6 +48,19 @@ def hits(*when):
 # The table
 
 
+def test_cut_runs_are_as_they_were_then():
+    trace = {"trace_evaluations": [10, 80, 700], "trace_gap": [50.0, 4.0, 0.5], "target_evaluations": hits(9, 80, 300)}
+    runs = table(row("long", best_gap=0.5, **trace), row("short", budget=90, evaluations=60, best_gap=3.0))
+    then = metrics.cut(runs, 100)
+    assert then["best_gap"].tolist() == then["recommended_gap"].tolist() == [4, 3]
+    assert then["budget"].tolist() == [100, 90]
+    assert then["evaluations"].tolist() == [100, 60]
+    assert [list(entry) for entry in then["trace_gap"]] == [[50, 4], [3]]
+    assert then["target_evaluations"][0, :4].tolist() == [9, 80, -1, -1]
+    assert metrics.success(then, reference="optimum").tolist() == [False, False]
+    assert runs["best_gap"].tolist() == [0.5, 3]
+
+
 def test_select_group_and_mask():
     runs = table(row("a"), row("b"), row("a", function=2), row("b", function=3))
     assert len(runs) == 4

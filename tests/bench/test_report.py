@@ -363,6 +363,17 @@ def test_overtaking_cma() -> None:
     assert found["It overtakes CMA-ES after about 10,000 evaluations. [egl]"].word == CONTRARY
 
 
+def test_baselines_with_more_evaluations_are_cut() -> None:
+    """The baselines solve everything, but after the evaluations that egl-fc had."""
+    runs = rows({"egl-fc": 0.5}, n=40, budget=1000) + rows(dict.fromkeys(claims.BASELINES, 0.1), n=40, budget=10_000)
+    for run in runs:
+        if run["algorithm"] != "egl-fc":
+            run |= {"trace_evaluations": [10, 5000], "trace_gap": [150.0, 0.1]}
+    found = {c.text: v for c, v in judge(Results.from_rows(runs))}
+    assert found["EGL solves more problems than each baseline in every dimension. [egl-fc]"].word == HELD
+    assert found["EGL is state of the art on COCO. [egl-fc]"].word == HELD
+
+
 def test_a_lead_that_grows_with_the_dimension() -> None:
     half = lambda f, i: 0.5 if f <= 3 else 50.0  # noqa: E731
     small = rows({"egl": half, "cma": half, "powell": 50.0}, n=2)

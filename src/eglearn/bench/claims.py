@@ -150,10 +150,15 @@ def _signed(d: float, low: float, high: float) -> str:
 # Claims about EGL against other methods
 
 
-def _paired(results: Results, subject: str, n: int | None = None) -> Results:
-    """The paper's comparison: the subject and the paper's baselines on bbob."""
-    runs = results.select(suite="bbob", algorithm=(subject, *BASELINES))
-    return runs if n is None else runs.select(dimension=n)
+def _paired(results: Results, subject: str, n: int) -> Results:
+    """The paper's comparison: the subject and the paper's baselines on bbob, none with more evaluations than it."""
+    return _as_long(results.select(suite="bbob", algorithm=(subject, *BASELINES), dimension=n), subject)
+
+
+def _as_long(runs: Results, subject: str) -> Results:
+    """Runs with a larger budget than the subject's are cut: no baseline looks at its budget."""
+    budgets = runs.select(algorithm=subject)["budget"]
+    return metrics.cut(runs, float(budgets.max())) if len(budgets) else runs
 
 
 def _dimensions(results: Results, subject: str) -> list[int]:
@@ -251,7 +256,7 @@ def goes_on(subject: str, results: Results) -> Verdict:
 
 def state_of_the_art(subject: str, results: Results) -> Verdict:
     """The subject against every method that is not of this package, strict success, all dimensions."""
-    runs = results.select(suite="bbob")
+    runs = _as_long(results.select(suite="bbob"), subject)
     rivals = [a for a in runs.algorithms if not a.startswith(("egl", "igl")) and a not in variants()]
     found: list[Evidence] = []
     lacking = []

@@ -90,6 +90,31 @@ def gap_at(results: Results, t: npt.ArrayLike) -> Array:
     return out
 
 
+def cut(results: Results, evaluations: float) -> Results:
+    """The runs as they were after so many evaluations; those with a smaller budget stay as they are.
+
+    Only for algorithms that do not look at their budget is a cut run the one that it would have been with that budget,
+    and only without noise, where the best point is the recommended one. Gaps are those of the last entry of the trace
+    until then.
+    """
+    longer = results["budget"] > evaluations
+    columns = dict(results.columns)
+    for name in ("budget", "evaluations"):
+        columns[name] = np.where(longer, np.minimum(results[name], evaluations), results[name])
+    gap = gap_at(results, [evaluations])[:, 0]
+    for name in ("best_gap", "recommended_gap"):
+        if name in columns:
+            columns[name] = np.where(longer, gap, results[name])
+    if "target_evaluations" in columns:
+        hits = results["target_evaluations"]
+        columns["target_evaluations"] = np.where(longer[:, None] & (hits > evaluations), -1, hits)
+    for name in ("trace_evaluations", "trace_gap"):
+        columns[name] = np.empty(len(results), dtype=object)
+        for row, (entry, when) in enumerate(zip(results[name], results["trace_evaluations"], strict=True)):
+            columns[name][row] = entry[when <= evaluations] if longer[row] else entry
+    return Results(columns)
+
+
 def success(
     results: Results, t: npt.ArrayLike | None = None, *, reference: str = "compared", gap: str = "best_gap"
 ) -> Mask:
