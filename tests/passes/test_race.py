@@ -28,14 +28,30 @@ def sphere(u):
     return np.sum((u - centre(u.shape[1])) ** 2, axis=1)
 
 
-def test_both_have_turns_and_the_one_that_gains_more_has_more():
-    rows = turns(race(20), rosenbrock, 8000)
+def test_both_have_turns_and_the_one_that_gets_lower_has_more():
+    rows = turns(race(20), rosenbrock, 3000)
     assert [kind for kind, _ in rows[:2]] == [Subspace, Separable]
     evolution = sum(count for kind, count in rows if kind is Separable)
-    assert 0.08 * 8000 < evolution < 0.35 * 8000
+    assert 0.03 * 3000 < evolution < 0.15 * 3000
     rows = turns(race(20), rotated_rastrigin, 8000)
     evolution = sum(count for kind, count in rows if kind is Separable)
-    assert evolution > 0.4 * 8000
+    assert evolution > 0.5 * 8000
+
+
+def test_a_search_whose_values_all_fail_yields():
+    r = race(10)
+    while r.used < 2000:
+        u = r.propose()
+        r.learn(u, np.full(len(u), np.nan) if r.turn == 1 else sphere(u))
+    assert r.forecasts[1] == np.inf
+    assert r.best_y < 1e-12
+
+
+def test_values_near_the_limits_of_floats_do_not_stop_the_race():
+    for scale in (1e307, 1e-300):
+        r = race(10)
+        run(r, lambda u, scale=scale: scale * sphere(u), 3000)
+        assert r.best_y < 1e-6 * scale
 
 
 def test_descents_follow_each_other():

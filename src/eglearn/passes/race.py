@@ -17,10 +17,12 @@ from .subspace import Subspace
 
 _KINDS: dict[str, type[Pass]] = {kind.__name__: kind for kind in (Subspace, Secant, Axes, Separable)}
 
-# Evaluations of a turn, and of a descent in a subspace, by the dimension.
-_TURN, _SUBSPACE = 1, 5
+# Evaluations by the dimension: of the first turn, which doubles in each round, the longest, and a subspace descent.
+_FIRST_TURN, _TURN, _SUBSPACE = 1 / 8, 1, 5
 # Turns in a row: so many times more in each round, up to that many.
 _MORE, _IN_A_ROW = 4, 32
+# How far ahead values are foreseen, evaluations by the dimension.
+_AHEAD = 8
 # The evolution's first step size, and the share of it to which it falls at least until the budget is used.
 _SIGMA, _ZOOM = 0.4, 0.05
 # Up to so many evaluations a dimension the evolution is at full pace; with more it is slower, down to a quarter.
@@ -30,7 +32,9 @@ _TRIAL = 0.05
 
 
 class Race:
-    """Two searches take turns; the one that improves the best value more goes on, up to 32 turns to one.
+    """Two searches take turns; the one that is expected to get lower goes on, up to 32 turns to one.
+
+    What is expected: that the lowest value of a turn falls on as it fell since the turn before, for a while.
 
     The *descents*: in a subspace from the start, then quasi-Newton steps from where that ended, then once, if the
     budget allows for it, line searches and quasi-Newton steps after them. Then again: from the best point if the other
@@ -51,8 +55,8 @@ class Race:
     """
 
     fields: ClassVar[tuple[str, ...]] = (
-        *("start", "m", "budget", "used", "best_u", "best_y", "turn", "turn_used", "turn_before", "row", "rounds"),
-        *("gains", "born", "straight", "descended", "failed", "restarts", "doublings"),
+        *("start", "m", "budget", "used", "best_u", "best_y", "turn", "turn_used", "lowest", "row", "rounds"),
+        *("levels", "forecasts", "born", "straight", "descended", "failed", "restarts", "doublings"),
     )
 
     def __init__(self, rng: np.random.Generator, start: Array, m: int | None = None, budget: int | None = None) -> None:
@@ -63,12 +67,12 @@ class Race:
         """The current descent and the current evolution."""
         self.born = 0
         """Evaluations of both before the current evolution."""
-        self.turn, self.turn_used, self.turn_before = 0, 0, math.nan
-        """Whose turn it is, its evaluations, and the best value before it."""
+        self.turn, self.turn_used, self.lowest = 0, 0, math.inf
+        """Whose turn it is, its evaluations, and a quarter of its lowest value."""
         self.row, self.rounds = 1, 0
         """Turns in a row, and how often both have had theirs."""
-        self.gains = [0.0, 0.0]
-        """By how much the last turn of each improved the best value, in quarters."""
+        self.levels, self.forecasts = [math.inf, math.inf], [math.inf, math.inf]
+        """Of each search: ``lowest`` of its last turn, and what is foreseen, in quarters too."""
         self.straight = False
         """Whether line searches have been tried."""
         self.descended = True
@@ -102,11 +106,12 @@ class Race:
         self.failed = not np.isfinite(y).any()
         if not self.failed:
             i = int(np.nanargmin(y))
+            self.lowest = min(self.lowest, 0.25 * float(y[i]))
             if self.note(u[i], float(y[i])):
                 self.descended = self.turn == 0
         if p.done is not None or (isinstance(p, Subspace) and p.used >= _SUBSPACE * self.n):
             self.passes[self.turn] = self._next_evolution() if self.turn else self._next_descent(p)
-        if self.turn_used >= _TURN * self.n:
+        if self.turn_used >= min(_FIRST_TURN * 2**self.rounds, _TURN) * self.n:
             self._end_turn()
 
     def note(self, u: Array, y: float) -> bool:
@@ -122,14 +127,19 @@ class Race:
             self.descended = False
 
     def _end_turn(self) -> None:
-        gain = self.turn_before * 0.25 - self.best_y * 0.25
-        self.gains[self.turn] = 0.0 if math.isnan(gain) else gain
-        if gain > 0 and gain >= self.gains[1 - self.turn] and self.row < min(_MORE**self.rounds, _IN_A_ROW):
+        k, left = self.turn, math.inf if self.budget is None else self.budget - self.used
+        fall = self.levels[k] - self.lowest
+        ahead = min(_AHEAD * self.n, left) / self.turn_used
+        # Infinite at first, and where all values of a turn failed.
+        self.forecasts[k] = self.lowest - ahead * fall if 0 < fall < math.inf else self.lowest
+        self.levels[k] = self.lowest
+        goes_on = self.forecasts[k] <= self.forecasts[1 - k]
+        if self.rounds and goes_on and self.row < min(_MORE**self.rounds, _IN_A_ROW):
             self.row += 1
         else:
             self.rounds += self.turn
             self.turn, self.row = 1 - self.turn, 1
-        self.turn_used, self.turn_before = 0, self.best_y
+        self.turn_used, self.lowest = 0, math.inf
 
     def _next_descent(self, p: Pass) -> Pass:
         if isinstance(p, Subspace) and not math.isnan(p.best_y):
