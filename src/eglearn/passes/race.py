@@ -133,7 +133,8 @@ class Race:
         # Infinite at first, and where all values of a turn failed.
         self.forecasts[k] = self.lowest - ahead * fall if 0 < fall < math.inf else self.lowest
         self.levels[k] = self.lowest
-        goes_on = self.forecasts[k] <= self.forecasts[1 - k]
+        # A descent that stands still is stuck; the samples of an evolution only may have had bad luck.
+        goes_on = self.forecasts[k] <= self.forecasts[1 - k] and (fall > 0 or k == 1)
         if self.rounds and goes_on and self.row < min(_MORE**self.rounds, _IN_A_ROW):
             self.row += 1
         else:
