@@ -319,7 +319,7 @@ def radius(function: int, a: str, results: Results) -> Verdict:
 
 def high_dimension(a: str, others: Sequence[str], results: Results) -> Verdict:
     """Variant a closer to y* than each of the others on the 784-D problems."""
-    runs = results.select(suite="coco-784", algorithm=(a, *others))
+    runs = _as_long(results.select(suite="coco-784", algorithm=(a, *others)), a)
     found = []
     for b in others:
         end = _full(runs, (a, b))
