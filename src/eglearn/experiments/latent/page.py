@@ -104,16 +104,17 @@ def table(rows: Sequence[Row], problems: Sequence[int]) -> list[str]:
     """One line of Markdown an algorithm: costs over the problems that all have done, with 95 % intervals."""
     names = _names(rows)
     best = _column(rows, names[0], problems)
-    lines = [
-        f"| algorithm | mean lowest cost | above `{names[0]}` | attributes | landmarks | quality | optimiser, CPU s |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lowest = np.min([_column(rows, name, problems) for name in names], axis=0)
+    columns = ["algorithm", "mean lowest cost", f"above `{names[0]}`", "lowest of all on"]
+    columns += ["attributes", "landmarks", "quality", "optimiser, CPU s"]
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for name in names:
         costs = _column(rows, name, problems)
         terms = (f"{_column(rows, name, problems, term).mean():.2f}" for term in ("attributes", "landmarks", "quality"))
         gap = "" if name == names[0] else _interval(costs - best)
         cpu = _column(rows, name, problems, "cpu_optimiser").mean()
-        lines.append(f"| `{name}` | {_interval(costs)} | {gap} | {' | '.join(terms)} | {cpu:.0f} |")
+        wins = f"{np.sum(costs == lowest)} of {len(problems)}"
+        lines.append(f"| `{name}` | {_interval(costs)} | {gap} | {wins} | {' | '.join(terms)} | {cpu:.0f} |")
     return lines
 
 
