@@ -50,7 +50,8 @@ def hits(*when):
 
 def test_cut_runs_are_as_they_were_then():
     trace = {"trace_evaluations": [10, 80, 700], "trace_gap": [50.0, 4.0, 0.5], "target_evaluations": hits(9, 80, 300)}
-    runs = table(row("long", best_gap=0.5, **trace), row("short", budget=90, evaluations=60, best_gap=3.0))
+    short = row("short", budget=90, evaluations=60, best_gap=3.0, trace_evaluations=[60])
+    runs = table(row("long", best_gap=0.5, **trace), short)
     then = metrics.cut(runs, 100)
     assert then["best_gap"].tolist() == then["recommended_gap"].tolist() == [4, 3]
     assert then["budget"].tolist() == [100, 90]

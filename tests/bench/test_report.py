@@ -374,6 +374,16 @@ def test_baselines_with_more_evaluations_are_cut() -> None:
     assert found["EGL is state of the art on COCO. [egl-fc]"].word == HELD
 
 
+def test_rivals_with_more_evaluations_are_cut_in_784_dimensions() -> None:
+    rivals = {"igl-m64": 0.1, "cg": 0.1, "cma": 0.1}
+    runs = rows({"egl-fc-m64": 10.0}, n=784, suite="coco-784") + rows(rivals, n=784, suite="coco-784", budget=10_000)
+    for run in runs:
+        if run["algorithm"] != "egl-fc-m64":
+            run |= {"trace_evaluations": [10, 5000], "trace_gap": [150.0, 0.1]}
+    found = {c.text: v for c, v in judge(Results.from_rows(runs))}
+    assert found["In 784-D EGL with m = 64 beats CMA-ES, CG and IGL."].word == HELD
+
+
 def test_a_lead_that_grows_with_the_dimension() -> None:
     half = lambda f, i: 0.5 if f <= 3 else 50.0  # noqa: E731
     small = rows({"egl": half, "cma": half, "powell": 50.0}, n=2)

@@ -25,7 +25,7 @@ from eglearn.cli import main
 from eglearn.experiments.latent import LatentCost, Networks, Target, bounds, load_garments, runs, start, training
 from eglearn.experiments.latent.figures import best_so_far
 from eglearn.experiments.latent.garments import SHIPPED
-from eglearn.experiments.latent.page import write_gallery
+from eglearn.experiments.latent.page import table, write_gallery
 from eglearn.experiments.latent.searches import ALGORITHMS, Search, Spent
 from eglearn.experiments.latent.silhouette import ATTRIBUTES, features, landmarks, thresholds, true_attributes
 from eglearn.experiments.latent.space import LIMIT, N
@@ -254,6 +254,18 @@ def test_page_of_one_algorithm_and_of_none(tmp_path, garments):
     assert "| `random` |" in text
     for name in re.findall(r"\]\((latent_\w+\.png)\)", text):
         assert (tmp_path / "docs" / name).stat().st_size > 5000
+
+
+def test_table_counts_who_is_lowest():
+    terms = {"attributes": 0.0, "landmarks": 0.0, "quality": 0.0, "cpu_optimiser": 1.0}
+    costs = {"egl": (1.0, 5.0, 2.0), "cma": (2.0, 4.0, 2.0), "cg": (9.0, 9.0, 9.0)}
+    rows = [
+        {"algorithm": name, "problem": k, "cost": cost} | terms
+        for name, each in costs.items()
+        for k, cost in enumerate(each)
+    ]
+    lines = table(rows, [0, 1, 2])
+    assert [line.split(" | ")[3] for line in lines[2:]] == ["2 of 3", "2 of 3", "0 of 3"]
 
 
 def test_best_so_far_is_a_staircase():

@@ -38,6 +38,36 @@ def test_both_have_turns_and_the_one_that_gets_lower_has_more():
     assert evolution > 0.5 * 8000
 
 
+def share_of_evolution(descent, evolution):
+    """Where each search gets values that depend only on the evaluations it had."""
+    r, had = race(20), [0, 0]
+    while r.used < 10_000:
+        turn, u = r.turn, r.propose()
+        at = had[turn] + np.arange(len(u))
+        r.learn(u, (evolution if turn else descent)(at))
+        had[turn] += len(u)
+    return had[1] / r.used
+
+
+def test_a_descent_that_stands_still_yields_though_it_is_lower():
+    assert 0.4 < share_of_evolution(lambda at: 0 * at, lambda at: 1 + 0.5 ** (at / 100)) < 0.6
+
+
+def test_the_search_that_is_foreseen_to_be_lower_has_more():
+    """160 evaluations ahead; the evolution is higher until it has had its share."""
+    assert share_of_evolution(lambda at: 1 - 0.001 * at, lambda at: 3 - 0.02 * at) > 0.9
+    assert share_of_evolution(lambda at: 1 - 0.001 * at, lambda at: 3 - 0.01 * at) < 0.1
+
+
+def test_a_new_evolution_zooms_in_from_its_start():
+    r = race(64, budget=3_000)
+    r.used = 1_000
+    r.passes[1] = r._next_evolution()
+    assert r._widest() == 0.4
+    r.used = 3_000
+    assert r._widest() == pytest.approx(0.02)
+
+
 def test_a_search_whose_values_all_fail_yields():
     r = race(10)
     while r.used < 2000:

@@ -49,6 +49,14 @@ def test_a_slower_pace_passes_over_ripples():
     assert best[1] < 0.6 * best[0]
 
 
+def test_failed_samples_leave_the_others_their_order_statistics():
+    p = separable(5, size=6, sigma=0.1, pace=1.0)
+    u = p.propose()
+    before = p.mean
+    p.learn(u, np.array([np.nan, 3.0, 1.0, np.inf, 2.0, np.nan]))
+    np.testing.assert_allclose(p.mean, before + recombination(3) @ (u[[2, 4, 1]] - before), rtol=1e-12)
+
+
 def test_narrow_limits_the_step_size():
     p = separable(5)
     p.narrow(0.5)

@@ -156,7 +156,10 @@ def _paired(results: Results, subject: str, n: int) -> Results:
 
 
 def _as_long(runs: Results, subject: str) -> Results:
-    """Runs with a larger budget than the subject's are cut: no baseline looks at its budget."""
+    """Runs with a larger budget than the subject's are cut.
+
+    Of all rivals NGOpt alone plans by its budget and would have run otherwise with a smaller one.
+    """
     budgets = runs.select(algorithm=subject)["budget"]
     return metrics.cut(runs, float(budgets.max())) if len(budgets) else runs
 

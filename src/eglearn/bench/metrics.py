@@ -100,18 +100,18 @@ def cut(results: Results, evaluations: float) -> Results:
     longer = results["budget"] > evaluations
     columns = dict(results.columns)
     for name in ("budget", "evaluations"):
-        columns[name] = np.where(longer, np.minimum(results[name], evaluations), results[name])
+        columns[name] = np.minimum(results[name], evaluations)
     gap = gap_at(results, [evaluations])[:, 0]
     for name in ("best_gap", "recommended_gap"):
         if name in columns:
             columns[name] = np.where(longer, gap, results[name])
     if "target_evaluations" in columns:
         hits = results["target_evaluations"]
-        columns["target_evaluations"] = np.where(longer[:, None] & (hits > evaluations), -1, hits)
+        columns["target_evaluations"] = np.where(hits > evaluations, -1, hits)
     for name in ("trace_evaluations", "trace_gap"):
         columns[name] = np.empty(len(results), dtype=object)
         for row, (entry, when) in enumerate(zip(results[name], results["trace_evaluations"], strict=True)):
-            columns[name][row] = entry[when <= evaluations] if longer[row] else entry
+            columns[name][row] = entry[when <= evaluations]
     return Results(columns)
 
 

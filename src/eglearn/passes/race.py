@@ -135,7 +135,7 @@ class Race:
         self.levels[k] = self.lowest
         # A descent that stands still is stuck; the samples of an evolution only may have had bad luck.
         goes_on = self.forecasts[k] <= self.forecasts[1 - k] and (fall > 0 or k == 1)
-        if self.rounds and goes_on and self.row < min(_MORE**self.rounds, _IN_A_ROW):
+        if goes_on and self.row < min(_MORE**self.rounds, _IN_A_ROW):
             self.row += 1
         else:
             self.rounds += self.turn
