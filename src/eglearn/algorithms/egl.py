@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import Array, Mask, State
 from ..exploration import sampler
-from ..models import Fit, Model, make_model
+from ..models import CurvedFit, Fit, Model, make_model
 from ..region import REGIONS, InputMap
 from ..replay import Replay
 from ..scaling import OutputMap
@@ -167,7 +167,8 @@ class EGL(AskTell):
         search.gradient, search.loss = gradient, fit.loss
         if s.step == "newton":
             radius = search.epsilon * self._known_share()
-            step = newton_step(fit, gradient, radius, self._may_move(-gradient))  # type: ignore[arg-type]
+            assert isinstance(fit, CurvedFit)  # Settings allows these steps for no other model
+            step = newton_step(fit, gradient, radius, self._may_move(-gradient))
         else:
             step = gradient_step(gradient, s.alpha, search.epsilon if s.cap else None)
         # Through u and back: the candidate is a point of the region, projected where need be.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..settings import NETWORKS, Settings
-from .base import Fit, Model
+from .base import CurvedFit, Fit, Model
 from .closed_form import CLOSED_FORMS
 
-__all__ = ["Fit", "Model", "make_model"]
+__all__ = ["CurvedFit", "Fit", "Model", "make_model"]
 
 
 def make_model(settings: Settings, n: int, rng: np.random.Generator, *, of_values: bool = False) -> Model:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,6 +22,7 @@ class Fit(Protocol):
         """Gradients (k, n) at points (k, n)."""
 
 
+@runtime_checkable
 class CurvedFit(Fit, Protocol):
     """A learned gradient whose derivative H is a Hessian."""
 
