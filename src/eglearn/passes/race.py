@@ -9,11 +9,12 @@ import numpy as np
 
 from .._typing import Array, State
 from .axes import Axes
-from .base import Pass, copied
+from .base import Pass
 from .descent import default_batch
 from .secant import Secant
 from .separable import Separable
 from .subspace import Subspace
+from .turns import Turns
 
 _KINDS: dict[str, type[Pass]] = {kind.__name__: kind for kind in (Subspace, Secant, Axes, Separable)}
 
@@ -31,7 +32,7 @@ _FEW, _SLOWEST = 20, 0.25
 _TRIAL = 0.05
 
 
-class Race:
+class Race(Turns):
     """Two searches take turns; the one that is expected to get lower goes on, up to 32 turns to one.
 
     What is expected: that the lowest value of a turn falls on as it fell since the turn before, for a while.
@@ -42,27 +43,17 @@ class Race:
     coordinates, each with twice the population of the last.
 
     All of this costs time and memory linear in the dimension, an evaluation.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    start : (n,)
-        In the cube.
-    m : int or None
-        Batch of the descents; None: by the dimension.
-    budget : int or None
-        Evaluations in all; None: very many.
     """
 
     fields: ClassVar[tuple[str, ...]] = (
-        *("start", "m", "budget", "used", "best_u", "best_y", "turn", "turn_used", "lowest", "row", "rounds"),
-        *("levels", "forecasts", "born", "straight", "descended", "failed", "restarts", "doublings"),
+        *Turns.fields,
+        *("turn", "turn_used", "lowest", "row", "rounds", "levels", "forecasts"),
+        *("born", "straight", "descended", "doublings"),
     )
 
     def __init__(self, rng: np.random.Generator, start: Array, m: int | None = None, budget: int | None = None) -> None:
-        self.rng, self.start, self.m, self.budget = rng, start, m, budget
-        self.used = self.doublings = 0
-        self.best_u, self.best_y = start, math.nan
+        super().__init__(rng, start, m, budget)
+        self.doublings = 0
         self.passes: list[Pass] = [Subspace(rng, start, m=m), self._evolution(start)]
         """The current descent and the current evolution."""
         self.born = 0
@@ -77,53 +68,29 @@ class Race:
         """Whether line searches have been tried."""
         self.descended = True
         """Whether a descent found the best point or has begun there."""
-        self.failed = False
-        """Whether the last batch failed as a whole: the next restart begins at the best point, where values are."""
-        self.restarts = 0
-
-    @property
-    def n(self) -> int:
-        """Dimension."""
-        return len(self.start)
 
     @property
     def active(self) -> Pass:
         """The pass that has its turn."""
         return self.passes[self.turn]
 
-    def propose(self) -> Array:
-        """The next batch."""
-        return self.active.propose()
-
-    def learn(self, u: Array, y: Array) -> None:
-        """Hand the batch to its pass, and let the next one have its turn if need be."""
+    def _after(self, y: Array, new: bool) -> None:
         p = self.active
-        p.learn(u, y)
-        self.used += len(y)
         self.turn_used += len(y)
         if isinstance(p, Separable):
             p.narrow(self._widest())
-        self.failed = not np.isfinite(y).any()
         if not self.failed:
-            i = int(np.nanargmin(y))
-            self.lowest = min(self.lowest, 0.25 * float(y[i]))
-            if self.note(u[i], float(y[i])):
-                self.descended = self.turn == 0
+            self.lowest = min(self.lowest, 0.25 * float(np.nanmin(y)))
+        if new:
+            self.descended = self.turn == 0
         if p.done is not None or (isinstance(p, Subspace) and p.used >= _SUBSPACE * self.n):
             self.passes[self.turn] = self._next_evolution() if self.turn else self._next_descent(p)
         if self.turn_used >= min(_FIRST_TURN * 2**self.rounds, _TURN) * self.n:
             self._end_turn()
 
-    def note(self, u: Array, y: float) -> bool:
-        """Keep the best point; whether this one is."""
-        if self.best_y <= y:
-            return False
-        self.best_u, self.best_y = u.copy(), y
-        return True
-
     def note_foreign(self, u: Array, y: float) -> None:
         """A point from elsewhere: if it is the best, a descent begins there when the current one has ended."""
-        if self.note(u, y):
+        if self._note(u, y):
             self.descended = False
 
     def _end_turn(self) -> None:
@@ -163,9 +130,7 @@ class Race:
     def _next_evolution(self) -> Pass:
         self.restarts += 1
         self.doublings += 1
-        place = self.rng.uniform(-0.8, 0.8, self.n)
-        if self.failed and not math.isnan(self.best_y):
-            place = self.best_u
+        place = self._place(self.rng.uniform(-0.8, 0.8, self.n))
         self.born = self.used
         return self._evolution(place)
 
@@ -183,7 +148,7 @@ class Race:
     def state(self) -> State:
         """Everything that the future depends on, the generator apart."""
         return {
-            **{name: copied(getattr(self, name)) for name in self.fields},
+            **super().state(),
             "passes": [{"kind": type(p).__name__, "state": p.state()} for p in self.passes],
         }
 
@@ -191,8 +156,6 @@ class Race:
     def from_state(cls, rng: np.random.Generator, state: State) -> Race:
         """The race that ``state()`` described."""
         self = cls.__new__(cls)
-        self.rng = rng
-        for name in cls.fields:
-            setattr(self, name, copied(state[name]))
+        self._load(rng, state)
         self.passes = [_KINDS[p["kind"]].from_state(rng, p["state"]) for p in state["passes"]]
         return self

@@ -9,9 +9,10 @@ import numpy as np
 
 from .._typing import Array, State
 from .axes import Axes
-from .base import Pass, copied
+from .base import Pass
 from .covariance import Adaptation
 from .descent import Descent, default_batch
+from .turns import Turns
 
 _KINDS: dict[str, type[Pass]] = {kind.__name__: kind for kind in (Descent, Axes, Adaptation)}
 
@@ -30,7 +31,7 @@ _FOREVER = 50
 _TRIAL = 0.05
 
 
-class Schedule:
+class Schedule(Turns):
     """The order of the passes.
 
     1. A descent from the start, for 9 n^2 + 100 n evaluations.
@@ -38,40 +39,17 @@ class Schedule:
     3. Restarts of three kinds: adaptations whose population doubles each time, adaptations with small populations and
        steps (both as in BIPOP-CMA-ES: Hansen 2009), and descents from random points. The kind that has found the best
        value gets most evaluations. Between them, the first descent goes on while it gains.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    start : (n,)
-        In the cube.
-    m : int or None
-        Batch of the descents; None: by the dimension.
-    budget : int or None
-        Evaluations in all; None: very many. Line searches are tried only if the first test is cheap beside it.
     """
 
     fields: ClassVar[tuple[str, ...]] = (
-        *("start", "m", "budget", "used", "best_u", "best_y", "role", "limit", "round", "stale"),
-        *("descent_open", "descent_before", "descent_used", "slice_used", "descending"),
-        *(
-            "mark_used",
-            "mark_value",
-            "restarts",
-            "doublings",
-            "spent",
-            "reached",
-            "longest",
-            "exact",
-            "failed",
-            "found",
-        ),
+        *Turns.fields,
+        *("role", "limit", "round", "stale", "descent_open", "descent_before", "descent_used", "slice_used"),
+        *("descending", "mark_used", "mark_value", "doublings", "spent", "reached", "longest", "exact", "found"),
     )
 
     def __init__(self, rng: np.random.Generator, start: Array, m: int | None = None, budget: int | None = None) -> None:
-        n = len(start)
-        self.rng, self.start, self.m, self.budget = rng, start, m, budget
-        self.used = 0
-        self.best_u, self.best_y = start, math.nan
+        super().__init__(rng, start, m, budget)
+        n = self.n
         self.role = "first"
         """The current pass: first, axes, polish (after axes), visit (a foreign point), start or a kind of restart."""
         self.limit = 9 * n * n + 100 * n
@@ -90,55 +68,30 @@ class Schedule:
         """Evaluations of this turn."""
         self.mark_used, self.mark_value = 0, math.nan
         """Evaluations and value of the current pass when its pace was last looked at."""
-        self.restarts = self.doublings = self.longest = 0
-        """Restarts so far, how often the large population doubled, and evaluations of the longest pass."""
+        self.doublings = self.longest = 0
+        """How often the large population doubled, and evaluations of the longest pass."""
         self.spent, self.reached = [0] * len(_RESTARTS), [-math.inf] * len(_RESTARTS)
         """Evaluations of each kind of restart, and the best value that it found; -inf: not tried."""
         self.exact = False
         """Whether the line searches found a sum over coordinates: its minimum is known but for the last digits."""
-        self.failed = False
-        """Whether the last batch failed as a whole: the next restart begins at the best point, where values are."""
         self.found = False
         """Whether the best point came from elsewhere: the next restart is a descent from there."""
-
-    @property
-    def n(self) -> int:
-        """Dimension."""
-        return len(self.start)
 
     @property
     def active(self) -> Pass:
         """The pass that has its turn."""
         return self.descent if self.descending else self.current
 
-    def propose(self) -> Array:
-        """The next batch."""
-        return self.active.propose()
-
-    def learn(self, u: Array, y: Array) -> None:
-        """Hand the batch to its pass, and let the next one have its turn if need be."""
-        self.active.learn(u, y)
-        self.used += len(y)
+    def _after(self, y: Array, new: bool) -> None:
         self.slice_used += len(y)
-        self.failed = not np.isfinite(y).any()
-        if not self.failed:
-            i = int(np.nanargmin(y))
-            self.note(u[i], float(y[i]))
         if self.descending:
             self._after_descent(len(y))
         else:
             self._after_current()
 
-    def note(self, u: Array, y: float) -> bool:
-        """Keep the best point; whether this one is."""
-        if self.best_y <= y:
-            return False
-        self.best_u, self.best_y = u.copy(), y
-        return True
-
     def note_foreign(self, u: Array, y: float) -> None:
         """A point from elsewhere: if it is the best, a descent will begin there."""
-        if self.note(u, y):
+        if self._note(u, y):
             self.found = True
 
     # --- turns --------------------------------------------------------------------------------------------------
@@ -258,17 +211,13 @@ class Schedule:
             descent = Descent(rng, self._place(rng.uniform(-1, 1, n)), delta, self.m)
             self._begin(role, descent, max(self.longest // 2, 20 * n))
 
-    def _place(self, planned: Array) -> Array:
-        """Where a restart begins: as planned, but after a failure at the best point."""
-        return self.best_u if self.failed and not math.isnan(self.best_y) else planned
-
     # --- state --------------------------------------------------------------------------------------------------
 
     def state(self) -> State:
         """Everything that the future depends on, the generator apart."""
         same = self.current is self.descent
         return {
-            **{name: copied(getattr(self, name)) for name in self.fields},
+            **super().state(),
             "descent": self.descent.state(),
             "current": None if same else {"kind": type(self.current).__name__, "state": self.current.state()},
         }
@@ -277,8 +226,7 @@ class Schedule:
     def from_state(cls, rng: np.random.Generator, state: State) -> Schedule:
         """The schedule that ``state()`` described."""
         self = cls(rng, state["start"].copy(), state["m"])
-        for name in cls.fields:
-            setattr(self, name, copied(state[name]))
+        self._load(rng, state)
         self.descent = Descent.from_state(rng, state["descent"])
         self.current = self.descent
         if state["current"] is not None:
