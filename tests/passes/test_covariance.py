@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from tests.passes.driver import continues_exactly, ellipsoid, rosenbrock, run
 
 from eglearn.passes import Adaptation
@@ -49,51 +48,6 @@ def test_large_populations_alone_adapt_too():
     p = adaptation(5, size=32)
     run(p, ellipsoid, 20_000)
     assert p.best_y < 1e-8
-
-
-def test_it_ends_by_itself():
-    p = adaptation(4)
-    run(p, lambda u: np.sum((u - 0.2) ** 2, axis=1))
-    assert p.done in ("flat", "converged")
-    assert p.best_y < 1e-20
-    p = adaptation(4)
-    run(p, lambda u: np.full(len(u), 7.0))
-    assert p.done == "flat"
-    noise = np.random.default_rng(3)
-    p = adaptation(4)
-    run(p, lambda u: noise.standard_normal(len(u)))
-    assert p.done is not None
-
-
-def test_minimum_on_a_face():
-    aim = np.array([1.4, 0.3, -0.2, -1.5])
-    p = adaptation(4)
-    run(p, lambda u: np.sum((u - aim) ** 2, axis=1))
-    np.testing.assert_allclose(p.best_u, np.clip(aim, -1, 1), atol=1e-5)
-
-
-@pytest.mark.parametrize("n", [1, 2])
-def test_one_and_two_dimensions(n):
-    p = adaptation(n)
-    run(p, lambda u: np.sum((u - 0.5) ** 2, axis=1))
-    np.testing.assert_allclose(p.best_u, 0.5, atol=1e-6)
-
-
-def test_failures():
-    coin = np.random.default_rng(1)
-
-    def often(u):
-        y = np.sum((u - 0.5) ** 2, axis=1)
-        y[coin.random(len(y)) < 0.6] = np.nan
-        return y
-
-    p = adaptation(4)
-    run(p, often)
-    assert p.best_y < 1e-8
-    p = adaptation(4)
-    u = p.propose()
-    p.learn(u, np.full(len(u), np.nan))
-    assert p.done == "failed"
 
 
 def test_resume():

@@ -75,51 +75,6 @@ def test_larger_populations_find_better_minima():
     assert best[1] < 1e-8 < best[0]
 
 
-def test_it_ends_by_itself():
-    p = separable(4)
-    run(p, lambda u: np.sum((u - 0.2) ** 2, axis=1))
-    assert p.done in ("flat", "converged")
-    assert p.best_y < 1e-18
-    p = separable(4)
-    run(p, lambda u: np.full(len(u), 7.0))
-    assert p.done == "flat"
-    noise = np.random.default_rng(3)
-    p = separable(4)
-    run(p, lambda u: noise.standard_normal(len(u)))
-    assert p.done is not None
-
-
-def test_minimum_on_a_face():
-    aim = np.array([1.4, 0.3, -0.2, -1.5])
-    p = separable(4)
-    run(p, lambda u: np.sum((u - aim) ** 2, axis=1))
-    np.testing.assert_allclose(p.best_u, np.clip(aim, -1, 1), atol=1e-5)
-
-
-@pytest.mark.parametrize("n", [1, 2])
-def test_one_and_two_dimensions(n):
-    p = separable(n)
-    run(p, lambda u: np.sum((u - 0.5) ** 2, axis=1))
-    np.testing.assert_allclose(p.best_u, 0.5, atol=1e-6)
-
-
-def test_failures():
-    coin = np.random.default_rng(1)
-
-    def often(u):
-        y = np.sum((u - 0.5) ** 2, axis=1)
-        y[coin.random(len(y)) < 0.6] = np.nan
-        return y
-
-    p = separable(4)
-    run(p, often)
-    assert p.best_y < 1e-8
-    p = separable(4)
-    u = p.propose()
-    p.learn(u, np.full(len(u), np.nan))
-    assert p.done == "failed"
-
-
 def test_resume():
     assert continues_exactly(lambda: separable(5), stretched, (1, 100, 900))
     assert continues_exactly(lambda: separable(5, size=30), stretched, (200,))

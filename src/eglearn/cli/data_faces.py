@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-from pathlib import Path
 
-from .data_garments import Bar
-from .errors import Failure, Usage
+from .errors import Failure
+from .making import Bar, check_new, check_numbers
 
 
 def fit_faces(*, out: str, seed: int = 0) -> int:
@@ -24,12 +23,8 @@ def fit_faces(*, out: str, seed: int = 0) -> int:
     seed
         Of the images, the initial weights and the order of the images.
     """
-    if seed < 0:
-        raise Usage(f"--seed {seed}: it must be 0 or more")
-    if Path(out).exists():
-        raise Usage(f"{out} exists: remove it or choose another name")
-    if not Path(out).resolve().parent.is_dir():
-        raise Usage(f"the folder of {out} does not exist: make it first")
+    check_numbers(seed=(seed, 0))
+    check_new(out)
     try:
         import safetensors  # noqa: F401
         import torch  # noqa: F401

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-from pathlib import Path
-from typing import Any
 
-from .errors import Failure, Usage
+from .errors import Failure
+from .making import Bar, check_new, check_numbers
 
 
 def train_garments(
@@ -31,13 +30,8 @@ def train_garments(
     data
         The folder with FashionMNIST's four files. [default: that of Debian's package dataset-fashion-mnist]
     """
-    for name, value, least in (("steps", steps, 1), ("classifier-steps", classifier_steps, 1), ("seed", seed, 0)):
-        if value < least:
-            raise Usage(f"--{name} {value}: it must be {least} or more")
-    if Path(out).exists():
-        raise Usage(f"{out} exists: remove it or choose another name")
-    if not Path(out).resolve().parent.is_dir():
-        raise Usage(f"the folder of {out} does not exist: make it first")
+    check_numbers(steps=(steps, 1), classifier_steps=(classifier_steps, 1), seed=(seed, 0))
+    check_new(out)
     try:
         import safetensors  # noqa: F401
         import torch  # noqa: F401
@@ -57,32 +51,3 @@ def train_garments(
         raise Failure(str(error)) from error
     sys.stdout.write(f"{out} written\n" + "".join(f"  {name}: {value}\n" for name, value in about.items()))
     return 0
-
-
-class Bar:
-    """A progress bar on a terminal, else a line every hundred steps; on standard error."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self.console = Console(stderr=True, soft_wrap=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        self.progress = Progress(*columns, console=self.console, disable=not self.console.is_terminal)
-        self.tasks: dict[str, Any] = {}  # a task id each
-
-    def __enter__(self) -> Bar:
-        self.progress.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.progress.stop()
-
-    def update(self, name: str, done: int, total: int, losses: dict[str, float]) -> None:
-        """Show how far a training is."""
-        if name not in self.tasks:
-            self.tasks[name] = self.progress.add_task(name, total=total)
-        text = ", ".join(f"{loss} {value:.3f}" for loss, value in losses.items())
-        self.progress.update(self.tasks[name], completed=done, description=f"{name}: {text}")
-        if self.progress.disable and done % 100 == 0:
-            self.console.print(f"{name}: {done} of {total} steps, {text}", highlight=False)
