@@ -71,7 +71,7 @@ def line_style(index: int) -> dict[str, Any]:
     return {
         "color": COLOURS[index % len(COLOURS)],
         "linestyle": DASHES[index // len(COLOURS) % len(DASHES)],
-        "marker": MARKERS[index % len(MARKERS)],
+        "marker": MARKERS[(index + index // len(COLOURS)) % len(MARKERS)],
         "markersize": 4,
     }
 

@@ -147,8 +147,8 @@ _add(
 _add(
     "jump",
     "Jump to the best explored point",
-    "The paper does not mention the jump, although the authors' code does it before each step; all progress is "
-    "credited to the learned gradient (alg. 3).",
+    "It credits all progress to the learned gradient (alg. 3) and does not mention the jump, which the authors' code "
+    "does before each step.",
     _jump(),
     "jump-off",
 )

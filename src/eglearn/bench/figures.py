@@ -24,12 +24,16 @@ Styles = dict[str, dict[str, Any]]
 
 
 def styles(results: Results) -> Styles:
-    """How each algorithm is drawn, alike in all pictures; this package's own come first and are thicker."""
+    """How each algorithm is drawn, alike in all pictures: the default first, then those with the most problems.
+
+    This package's own are thicker.
+    """
 
     def ours(name: str) -> bool:
         return name.startswith(("egl", "igl"))
 
-    names = sorted(results.algorithms, key=lambda a: (not ours(a), a))
+    many = {a: len(results.select(algorithm=a).problems()[0]) for a in results.algorithms}
+    names = sorted(many, key=lambda a: (a != "egl", -many[a], not ours(a), a))
     return {a: plots.line_style(k) | {"linewidth": 2.4 if ours(a) else 1.5} for k, a in enumerate(names)}
 
 
@@ -78,7 +82,7 @@ def success(suite: Suite, look: Styles, folder: Path) -> Picture:
     if labels:
         figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=5)
     figure.tight_layout()
-    path = plots.save(figure, folder / f"{suite.name}-success.png")
+    path = plots.save(figure, folder / f"{suite.key}-success.png")
     note = "A problem is solved if y - y* ≤ 1 and y - y* ≤ (y0 - y*) / 100, at the end of each run's budget. "
     note += "Left: y* is the best value that a compared run has found (the paper). Right: y* is the true optimum."
     note += f" Bands: 95 % intervals over problems of the {min(_BANDS, len(names))} best." if many else ""
@@ -136,7 +140,7 @@ def targets(suite: Suite, look: Styles, folder: Path) -> Picture:
         ax.set(xscale="log", ylim=(0, 1), title=f"{n}-D")
         words.append(f"{n}-D: " + ", ".join(f"{a} {points(means[a][-1])}" for a in suite.order if a in means))
     _finish(figure, grid, suite, len(suite.dimensions), "evaluations / dimension", "share of targets reached")
-    path = plots.save(figure, folder / f"{suite.name}-targets.png")
+    path = plots.save(figure, folder / f"{suite.key}-targets.png")
     note = "Share of (function, target) pairs reached, over 51 target gaps from 100 down to 1e-8; higher and more to "
     note += "the left is better."
     note += " Targets count evaluated points by their value without noise." if suite.noisy else ""
@@ -155,7 +159,7 @@ def distance(suite: Suite, look: Styles, folder: Path) -> Picture:
     _curves(ax, t, {a: np.maximum(y, _FLOOR) for a, y in means.items()}, look, suite.order)
     ax.set(xscale="log", yscale="log", xlabel="evaluations", ylabel="mean scaled distance (y - y*) / (y0 - y*)")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    path = plots.save(figure, folder / f"{suite.name}-distance.png")
+    path = plots.save(figure, folder / f"{suite.key}-distance.png")
     note = (
         f"Mean over {field.problems} problems in {n}-D; 1 is the start, 0 the best value that a compared run has found "
     )
@@ -188,7 +192,7 @@ def functions(suite: Suite, look: Styles, folder: Path) -> Picture:
         ax.tick_params(labelsize=8)
         best.append(f"f{k} {min(means, key=lambda a: float(means[a][-1]))}")
     _finish(figure, grid, suite, len(numbers), "evaluations", "scaled distance")
-    path = plots.save(figure, folder / f"{suite.name}-functions.png", dpi=100)
+    path = plots.save(figure, folder / f"{suite.key}-functions.png", dpi=100)
     note = f"As above, for each function; distances below {_FLOOR:g} are drawn there. Each panel has its own scale."
     words = f"Lowest at the end: {', '.join(best)}."
     return Picture(path, f"Scaled distance for each function in {n}-D", note, words)

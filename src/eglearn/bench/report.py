@@ -13,6 +13,7 @@ import numpy as np
 
 from ..report.markup import Html, join, tag
 from . import tables
+from .ablation_report import ablation_sections
 from .claims import judge, variants
 from .figures import draw, styles
 from .metrics import Results
@@ -31,6 +32,7 @@ from .page import (
 )  # fmt: skip
 from .result_table import KEYS
 from .rows import load_results
+from .snapshots import load_snapshots
 from .tables import ERT_TARGETS, FAILED, Field, Suite
 
 Source = str | os.PathLike[str]
@@ -44,6 +46,9 @@ READING = (
     "single algorithm reaches it.",
     "CPU times depend on the machine and its load: only ratios between algorithms mean something.",
 )
+PLANNERS = ("egl", "ngopt")
+"""Algorithms that search otherwise with a larger budget from the beginning."""
+
 SPECIAL = {
     "bbob-noisy": "Noisy problems are judged by the value without noise of the point that each algorithm recommends at "
     "its end; targets and scaled distances go by evaluated points, also without noise.",
@@ -102,12 +107,12 @@ def write_report(source: Source | Sequence[Source], out_dir: Source, *, title: s
     folder.mkdir(parents=True, exist_ok=True)
     suites = suites_of(results)
     look = styles(results)
-    names = " and ".join(suite.name for suite in suites)
+    names = " and ".join(np.unique(results["suite"]).tolist())
     title = title or f"{len(results.algorithms)} algorithm{'s' * (len(results.algorithms) > 1)} on {names}"
     body: list[Html] = []
     for suite in suites:
         if len(suites) > 1:
-            body.append(tag("h1", suite.name, class_="suite"))
+            body.append(tag("h1", suite.title, class_="suite"))
         body += _sections(suite, draw(suite, look, folder))
     body.append(_card(tag("h2", "How to read this"), _listing(reading(results)), name="reading"))
     page = folder / "index.html"
@@ -116,8 +121,25 @@ def write_report(source: Source | Sequence[Source], out_dir: Source, *, title: s
 
 
 def suites_of(results: Results) -> list[Suite]:
-    """The suites in the results."""
-    return [Suite(name, results) for name in np.unique(results["suite"]).tolist()]
+    """The suites in the results, each followed by comparisons with fewer evaluations.
+
+    Those are for algorithms that had fewer and were run on too few problems to be compared with all others: on their
+    problems the others are cut. Under noise that cannot be done, see `metrics.cut`.
+    """
+    found = []
+    for name, runs in results.by("suite"):
+        whole = Suite(name, runs)
+        compared = {a for field in whole.fields.values() for a in field.algorithms}
+        largest = max(field.budget for field in whole.fields.values())
+        budgets = {a: int(runs.select(algorithm=a)["budget"].max()) for a in set(runs.algorithms) - compared}
+        aside = {a: b for a, b in budgets.items() if b < largest and not whole.noisy}
+        found.append(Suite(name, runs.where(~runs.mask(algorithm=list(aside)))) if aside else whole)
+        index = runs.problems()[1]
+        for budget in sorted(set(aside.values()), reverse=True):
+            theirs = runs.mask(algorithm=[a for a, b in aside.items() if b == budget])
+            shared = np.isin(index, np.unique(index[theirs]))
+            found.append(Suite(name, runs.where(shared & (runs["budget"] >= budget)), cut=budget))
+    return found
 
 
 def headline(suite: Suite) -> list[tuple[str, str]]:
@@ -167,7 +189,7 @@ def _mark(suite: Suite, name: str) -> str:
 def _header(title: str, results: Results, suites: Sequence[Suite]) -> Html:
     lead = []
     for suite in suites:
-        name = tag("b", f"{suite.name}. ") if len(suites) > 1 else ""
+        name = tag("b", f"{suite.title}. ") if len(suites) > 1 else ""
         lead += [tag("li", name, tag("b", said) if said else "", tag("span", more)) for said, more in headline(suite)]
         lead += [tag("li", name, tag("span", line)) for line in caps(suite)]
     failed = int(results.mask(status=FAILED).sum())
@@ -202,7 +224,7 @@ def _sections(suite: Suite, pictures: dict[str, Picture]) -> list[Html]:
     functions = [html_folded(f"{n}-D", html_table(tables.by_function(suite, n)), unfolded=n == last) for n in falling]
     shares = [html_folded(f"{n}-D", html_table(tables.targets(suite, n)), unfolded=n == last) for n in falling]
     noted = "Runs solved (true optimum) of all runs; below it the median gap at the end; boxed: the best. "
-    figure = {key: html_picture(picture, f"{suite.name}-{key}") for key, picture in pictures.items()}
+    figure = {key: html_picture(picture, f"{suite.key}-{key}") for key, picture in pictures.items()}
     strict, paper = (tables.by_dimension(suite, kind) for kind in ("strict", "paper"))
     groups = tables.by_group(suite, last)
     return [
@@ -211,22 +233,22 @@ def _sections(suite: Suite, pictures: dict[str, Picture]) -> list[Html]:
         _card(tag("h2", groups.title), html_table(groups)),
         figure["success"],
         figure["targets"],
-        _card(tag("h2", "Targets reached at shares of the budget, %"), *shares, name=f"{suite.name}-shares"),
+        _card(tag("h2", "Targets reached at shares of the budget, %"), *shares, name=f"{suite.key}-shares"),
         figure["distance"],
         figure["functions"],
-        _card(tag("h2", "For each function"), tag("p", noted, class_="note"), *functions, name=f"{suite.name}-table"),
+        _card(tag("h2", "For each function"), tag("p", noted, class_="note"), *functions, name=f"{suite.key}-table"),
         _card(
             tag("h2", f"Expected evaluations in {last}-D"),
             tag("p", "Evaluations of all runs over the number of runs that hit the target; – is never.", class_="note"),
             *ert,
-            name=f"{suite.name}-ert",
+            name=f"{suite.key}-ert",
         ),
         _card(
             _titled(tables.cost(suite)), _titled(tables.accounts(suite)),
-            name=f"{suite.name}-cost",
+            name=f"{suite.key}-cost",
         ),
         _card(tag("h2", "What is missing"), _listing(lines or ["Nothing."]),
-              name=f"{suite.name}-missing"),
+              name=f"{suite.key}-missing"),
     ]  # fmt: skip
 
 
@@ -246,6 +268,12 @@ def caps(suite: Suite) -> list[str]:
                 )
         if parts:
             lines.append(f"† {name} was allowed fewer evaluations: {'; '.join(parts)}.")
+    if suite.shortened:
+        line = f"Cut here, from runs with more evaluations: {', '.join(suite.shortened)}."
+        planners = " and ".join(name for name in suite.shortened if name in PLANNERS)
+        lines.append(
+            f"{line} With this budget from the beginning {planners} would run otherwise." if planners else line
+        )
     return lines
 
 
@@ -291,7 +319,7 @@ def reading(results: Results) -> list[str]:
 def write_markdown(sources: Source | Sequence[Source], path: Source) -> Path:
     """Write the results as a Markdown page with pictures, commands, and the paper's claims.
 
-    Ablation variants count for the claims only.
+    Ablations have a section of their own.
 
     Parameters
     ----------
@@ -314,6 +342,10 @@ def write_markdown(sources: Source | Sequence[Source], path: Source) -> Path:
     look = styles(own) if len(own) else {}
     for suite in suites_of(own) if len(own) else []:
         parts += _markdown_suite(suite, draw(suite, look, folder), folder.name)
+    paths = [sources] if isinstance(sources, str | os.PathLike) else sources
+    taken = [load_snapshots(source) for source in paths]
+    snapshots = {name: np.concatenate([each[name] for each in taken]) for name in taken[0]}
+    parts += ablation_sections(results, snapshots, folder)
     judged = judge(results)
     words = Counter(verdict.word for _, verdict in judged)
     rows = tuple(
@@ -351,13 +383,13 @@ def _markdown_suite(suite: Suite, pictures: dict[str, Picture], folder: str) -> 
     times = [tables.running_times(suite, last, t) for t in ERT_TARGETS]
     missing = gaps_in(suite)
     return [
-        f"## {suite.name}",
+        f"## {suite.title}",
         "\n".join(f"- {line}" for line in (*said, *caps(suite))),
         titled(strict), titled(paper), titled(tables.by_group(suite, last)),
         shown("success"), shown("targets"), titled(tables.targets(suite, last)), *folded,
         shown("distance"), shown("functions"), titled(tables.by_function(suite, last)), *functions,
         *(markdown_folded(t.title, markdown_table(t)) for t in times),
-        f"### Cost and runs of {suite.name}", titled(tables.cost(suite)), titled(tables.accounts(suite)),
+        f"### Cost and runs of {suite.title}", titled(tables.cost(suite)), titled(tables.accounts(suite)),
         *(["Missing:\n\n" + "\n".join(f"- {line}" for line in missing)] if missing else []),
     ]  # fmt: skip
 

@@ -92,10 +92,17 @@ class Field:
 
 
 class Suite:
-    """The runs of one suite."""
+    """The runs of one suite; with ``cut``, as they were after so many evaluations."""
 
-    def __init__(self, name: str, results: Results) -> None:
-        self.name, self.results = name, results.select(suite=name)
+    def __init__(self, name: str, results: Results, cut: int | None = None) -> None:
+        runs = results.select(suite=name)
+        self.name, self.results = name, runs if cut is None else metrics.cut(runs, cut)
+        self.title = name if cut is None else f"{name}, {cut:,} evaluations"
+        self.key = name if cut is None else f"{name}-{cut}"
+        """For names of files."""
+        longer = runs["budget"] > (np.inf if cut is None else cut)
+        self.shortened = runs.where(longer).algorithms
+        """Algorithms with runs that went on after the cut."""
         self.noisy = name == "bbob-noisy"
         # Under noise the best of many values is luck: what counts is the point the algorithm would hand over.
         self.gap = "recommended_gap" if self.noisy else "best_gap"

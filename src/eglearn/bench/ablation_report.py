@@ -1,0 +1,204 @@
+"""The ablations as a part of the Markdown page: what the paper says of each, a table and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import skew
+
+from .. import plots
+from .._typing import Array
+from . import metrics
+from .ablations import ABLATIONS, Ablation, gains
+from .intervals import Interval
+from .page import Cell, Picture, Table, markdown_table, points
+from .result_table import Results
+from .tables import function_name
+
+Snapshots = Mapping[str, npt.NDArray[Any]]
+
+_FLOOR = 1e-8  # lowest scaled distance on a log axis
+_BINS = 15
+
+
+def ablation_sections(results: Results, snapshots: Snapshots, folder: Path) -> list[str]:
+    """Paragraphs on the ablations of which there are runs; pictures go into ``folder``."""
+    parts = []
+    for entry in ABLATIONS.values():
+        runs = _complete(entry, results)
+        if len(runs.algorithms) > 1:
+            picture = _PICTURES.get(entry.name, curves)(entry, runs, folder)
+            parts += [_heading(entry), _shown(picture, folder), markdown_table(variants_table(entry, runs))]
+        elif entry.snapshots and len(snapshots["t"]):
+            parts += [_heading(entry), _shown(histograms(entry, snapshots, folder), folder)]
+    return ["## Ablations", *parts] if parts else []
+
+
+def _complete(entry: Ablation, results: Results) -> Results:
+    """Runs of the variants on the problems that all variants with runs have."""
+    runs = results.select(suite=entry.suite, dimension=entry.dims, algorithm=entry.algorithms)
+    problems, index = runs.problems()
+    shared = set(problems).intersection(*(part.problems()[0] for _, part in runs.by("algorithm")))
+    return runs.where(np.isin(index, [k for k, p in enumerate(problems) if p in shared]))
+
+
+def _heading(entry: Ablation) -> str:
+    return f"### {entry.title}\n\nThe paper: {entry.claim}"
+
+
+def _shown(picture: Picture, folder: Path) -> str:
+    return f"![{picture.words}]({folder.name}/{picture.path.name})\n\n{picture.note}"
+
+
+def variants_table(entry: Ablation, runs: Results) -> Table:
+    """Of each variant: distances to the best value, gain over the reference, problems solved."""
+    names = [name for name in entry.algorithms if name in runs.algorithms]
+    budget = int(runs["budget"].max())
+    times = (budget // 10, budget)
+    distances = _means(runs, names, metrics.scaled_distance(runs, times))
+    solved = _means(runs, names, metrics.success(runs, reference="optimum").astype(float))
+    gain = gains(runs, entry.reference) if entry.reference in runs.algorithms else {}
+    rows = []
+    for name in names:
+        text = "reference" if name == entry.reference else "–"
+        if name in gain:
+            value, low, high = _per_cent(gain[name])
+            text = f"{value:+.0f} % ({low:+.0f} to {high:+.0f})"
+        at = (Cell(f"{d:.2g}", best=d == best) for d, best in zip(distances[name], _lowest(distances), strict=True))
+        rows.append((Cell(name), *at, Cell(text), Cell(points(float(solved[name])))))
+    header = (*(f"distance at {t:,}" for t in times), "gain at the end", "solved, %")
+    return Table("", ("variant", *header), tuple(rows))
+
+
+def _means(runs: Results, names: list[str], score: Array) -> dict[str, Array]:
+    values = metrics.score_table(runs, score, names).values.mean(axis=0)
+    return dict(zip(names, values, strict=True))
+
+
+def _lowest(means: dict[str, Array]) -> Array:
+    lowest: Array = np.min(list(means.values()), axis=0)
+    return lowest
+
+
+def _per_cent(gain: Interval) -> tuple[float, ...]:
+    return tuple(100 * float(np.ravel(part)[0]) for part in (gain.estimate, gain.low, gain.high))
+
+
+def curves(entry: Ablation, runs: Results, folder: Path) -> Picture:
+    """Fig. 4b: mean scaled distance against evaluations, a line a variant."""
+    return _curves(entry, runs, folder, {f"mean of {len(runs.problems()[0])} problems": runs})
+
+
+def each_function(entry: Ablation, runs: Results, folder: Path) -> Picture:
+    """The same, a panel a function."""
+    panels = {function_name(entry.suite, k): part for k, part in runs.by("function")}
+    return _curves(entry, runs, folder, panels)
+
+
+def _curves(entry: Ablation, runs: Results, folder: Path, panels: dict[str, Results]) -> Picture:
+    import matplotlib.pyplot as plt
+
+    names = [name for name in entry.algorithms if name in runs.algorithms]
+    budget = int(runs["budget"].max())
+    t = np.unique(np.geomspace(min(30, budget), budget, 121).round())  # before, all are near the start
+    words = []
+    with plots.style():
+        figure, axes = plt.subplots(1, len(panels), figsize=(plots.WIDTH, 3.6), sharey=True, squeeze=False)
+        for ax, (title, part) in zip(axes.flat, panels.items(), strict=True):
+            means = _means(part, names, metrics.scaled_distance(part, t))
+            for k, name in enumerate(names):
+                ax.plot(t, np.maximum(means[name], _FLOOR), label=name, markevery=(5 * k, 30), **plots.line_style(k))
+            ax.set(xscale="log", yscale="log", xlabel="evaluations", title=title)
+            words.append(f"{title}: " + ", ".join(f"{name} {means[name][-1]:.2g}" for name in names))
+        axes[0, 0].set_ylabel("scaled distance (y - y*) / (y0 - y*)")
+        axes[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        figure.tight_layout()
+        path = plots.save(figure, folder / f"ablation-{entry.name}.png")
+    note = f"{_where(runs)}; y* is the best value that a variant has found. Lower is better."
+    return Picture(path, entry.title, note, f"Scaled distance at the end. {'; '.join(words)}.")
+
+
+def _where(runs: Results) -> str:
+    dims, instances = (np.unique(runs[name]).tolist() for name in ("dimension", "instance"))
+    seeds = len(np.unique(runs["seed"]))
+    return (
+        f"{', '.join(f'{n}-D' for n in dims)}, instance {', '.join(map(str, instances))}, "
+        f"{int(runs['budget'].max()):,} evaluations, {seeds} seed{'s' * (seeds > 1)}"
+    )
+
+
+def gain_chart(entry: Ablation, runs: Results, folder: Path) -> Picture:
+    """Fig. 4d: gain over the reference by length of the replay, a line a dither."""
+    import matplotlib.pyplot as plt
+
+    found = gains(runs, str(entry.reference))
+    lengths: dict[str, dict[int, tuple[float, ...]]] = {}
+    for name in (a for a in entry.algorithms if a in runs.algorithms):
+        _, size, dither = name.split("-")
+        value = (0.0, 0.0, 0.0) if name == entry.reference else _per_cent(found[name])
+        lengths.setdefault(dither.removeprefix("p"), {})[int(size)] = value
+    sizes = sorted({size for line in lengths.values() for size in line})
+    with plots.style():
+        figure, ax = plt.subplots(figsize=(plots.WIDTH, 3.6))
+        for k, (dither, line) in enumerate(lengths.items()):
+            x = np.array([sizes.index(size) for size in line]) + 0.1 * (k - 1)
+            value, low, high = np.array(list(line.values())).T
+            look = plots.line_style(k)
+            ax.errorbar(x, value, yerr=(value - low, high - value), capsize=3, label=f"dither {dither} epsilon", **look)
+        ax.axhline(0, color=plots.GREY, linewidth=1)
+        ax.set_ylim(bottom=max(ax.get_ylim()[0], -250))
+        ax.set_xticks(range(len(sizes)), [str(size) for size in sizes])
+        ax.set(xlabel="batches in the replay", ylabel="gain over one batch without dither, %")
+        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        figure.tight_layout()
+        path = plots.save(figure, folder / f"ablation-{entry.name}.png")
+    note = f"{_where(runs)}; gain 1 - D / D(reference), D the mean scaled distance at the end, with 95 % intervals "
+    note += f"over {len(runs.problems()[0])} problems. Above 0 is better than the reference; cut at -250 %."
+    words = ", ".join(f"{a} {_per_cent(g)[0]:+.0f} %" for a, g in found.items())
+    return Picture(path, entry.title, note, f"Gains: {words}.")
+
+
+def histograms(entry: Ablation, snapshots: Snapshots, folder: Path) -> Picture:
+    """Values in the replay before and after the output map, two panels a function, a line a time."""
+    import matplotlib.pyplot as plt
+
+    numbers, times = np.unique(snapshots["function"]).tolist(), np.unique(snapshots["t"]).tolist()
+    lines = -(-len(numbers) // 4)
+    asymmetry: dict[str, list[float]] = {"y": [], "v": []}
+    with plots.style():
+        apart = {"wspace": 0.12, "hspace": 0.6}
+        size = (plots.WIDTH, 0.8 + 1.15 * lines)
+        figure, grid = plt.subplots(lines, 8, figsize=size, squeeze=False, gridspec_kw=apart)
+        for ax in grid.flat:
+            ax.set_axis_off()
+        for place, number in enumerate(numbers):
+            for side, (column, what) in enumerate((("y", "raw"), ("v", "mapped"))):
+                ax = grid[place // 4, 2 * (place % 4) + side]
+                ax.set_axis_on()
+                ax.set(xticks=[], yticks=[])
+                ax.grid(visible=False)
+                ax.set_title(f"f{number} {what}", fontsize=8, fontweight="normal")
+                for k, t in enumerate(times):
+                    values = snapshots[column][(snapshots["function"] == number) & (snapshots["t"] == t)]
+                    if len(np.unique(values)) > 1:
+                        asymmetry[column].append(abs(float(skew(values))))
+                        share = (values - values.min()) / (values.max() - values.min())
+                        heights, edges = np.histogram(share, _BINS, (0, 1))
+                        ax.stairs(heights, edges, color=plots.COLOURS[k], linewidth=1.3, label=f"{t:,} evaluations")
+        found = {label: h for ax in grid.flat for h, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+        figure.legend(found.values(), found.keys(), loc="lower center", ncols=len(times))
+        path = plots.save(figure, folder / f"ablation-{entry.name}.png")
+    medians = {column: float(np.median(values)) if values else np.nan for column, values in asymmetry.items()}
+    note = "Up to 200 values of the replay, drawn at random, each between the lowest (left) and the highest (right) of "
+    note += f"its own; heights are counts. Median skewness: raw {medians['y']:.2f}, mapped {medians['v']:.2f}."
+    return Picture(path, entry.title, note, f"Histograms for {len(numbers)} functions. {note}")
+
+
+_PICTURES: dict[str, Callable[[Ablation, Results, Path], Picture]] = {
+    "replay-perturbation": gain_chart,
+    "epsilon": each_function,
+}
