@@ -37,7 +37,7 @@ def contestants(n: int) -> dict[str, Settings]:
     """The models by the name of the row."""
     cheap = {"hidden": (128, 128), "pairing": "all", "training_steps": 10}
     return {
-        "default": Settings(),
+        "affine, ours": Settings(),
         "constant, ours": Settings.for_model("constant"),
         "constant, m = 64, n + 1 points": Settings.for_model("constant", m=64, replay=math.ceil((n + 1) / 64)),
         "constant, m = 800, 4 batches": Settings.for_model("constant", m=800, replay=4),
@@ -98,6 +98,8 @@ def main() -> int:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode == -signal.SIGXCPU:
                 print(f"{name:<32}{n:>6}   more than {options.seconds} seconds", flush=True)
+            elif "allocate memory" in done.stderr or "MemoryError" in done.stderr:
+                print(f"{name:<32}{n:>6}   more than {options.memory} MB", flush=True)
             elif done.returncode != 0:
                 last = (done.stderr.strip().splitlines() or [f"ended with code {done.returncode}"])[-1]
                 print(f"{name:<32}{n:>6}   failed: {last[:100]}", flush=True)
