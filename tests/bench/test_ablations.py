@@ -20,18 +20,22 @@ from eglearn.bench.runner import Job, execute
 from eglearn.bench.snapshots import load_snapshots, snapshots, take_snapshots
 from eglearn.settings import Settings
 
-VARIANTS = [name for item in ABLATIONS.values() for name in item.algorithms]
+VARIANTS = [name for item in ABLATIONS.values() if item.suite == "bbob" for name in item.algorithms]
 
 
 def test_the_experiments_that_the_paper_has():
-    assert list(ABLATIONS) == ["networks", "replay-perturbation", "epsilon", "jump", "output-map"]
+    assert list(ABLATIONS) == [
+        *("networks", "replay-perturbation", "epsilon", "jump", "output-map", "exploration", "exploration-many"),
+    ]
     assert len(ablation("networks").algorithms) == 5
     assert len(ablation("replay-perturbation").algorithms) == 12
     assert ablation("epsilon").functions == (19, 21, 22)
     assert len(VARIANTS) == len(set(VARIANTS))
     for item in ABLATIONS.values():
-        assert (item.suite, item.dims, item.instances) == ("bbob", (40,), (1,))
-        assert item.budget == (100_000 if item.snapshots else 15_000)
+        high = item.name.startswith("exploration")
+        assert (item.suite, item.dims) == (("coco-784", (784,)) if high else ("bbob", (40,)))
+        assert item.instances == (1,)
+        assert item.budget == (100_000 if item.snapshots else 30_000 if high else 15_000)
         assert item.reference in (*item.algorithms, None)
         assert item.claim.endswith(".")
     with pytest.raises(ValueError, match="no ablation 'nothing'; there are networks"):

@@ -23,6 +23,7 @@ Snapshots = Mapping[str, npt.NDArray[Any]]
 
 _FLOOR = 1e-8  # lowest scaled distance on a log axis
 _BINS = 15
+_LEAST_GAIN = -250  # per cent; below, a picture shows no difference
 
 
 def ablation_sections(results: Results, snapshots: Snapshots, folder: Path) -> list[str]:
@@ -150,16 +151,46 @@ def gain_chart(entry: Ablation, runs: Results, folder: Path) -> Picture:
             look = plots.line_style(k)
             ax.errorbar(x, value, yerr=(value - low, high - value), capsize=3, label=f"dither {dither} epsilon", **look)
         ax.axhline(0, color=plots.GREY, linewidth=1)
-        ax.set_ylim(bottom=max(ax.get_ylim()[0], -250))
+        ax.set_ylim(bottom=max(ax.get_ylim()[0], _LEAST_GAIN))
         ax.set_xticks(range(len(sizes)), [str(size) for size in sizes])
         ax.set(xlabel="batches in the replay", ylabel="gain over one batch without dither, %")
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         figure.tight_layout()
         path = plots.save(figure, folder / f"ablation-{entry.name}.png")
-    note = f"{_where(runs)}; gain 1 - D / D(reference), D the mean scaled distance at the end, with 95 % intervals "
-    note += f"over {len(runs.problems()[0])} problems. Above 0 is better than the reference; cut at -250 %."
+    note = f"{_where(runs)}; at the end, {_gain_note(runs)}"
     words = ", ".join(f"{a} {_per_cent(g)[0]:+.0f} %" for a, g in found.items())
     return Picture(path, entry.title, note, f"Gains: {words}.")
+
+
+def gain_over_time(entry: Ablation, runs: Results, folder: Path) -> Picture:
+    """App. H: gain over the reference against evaluations, a line a variant with its interval."""
+    import matplotlib.pyplot as plt
+
+    budget = int(runs["budget"].max())
+    t = np.unique(np.geomspace(min(300, budget), budget, 31).round())
+    found = gains(runs, str(entry.reference), t, resamples=2000)
+    with plots.style():
+        figure, ax = plt.subplots(figsize=(plots.WIDTH, 3.6))
+        for k, (name, gain) in enumerate(found.items()):
+            look = plots.line_style(k)
+            ax.plot(t, 100 * gain.estimate, label=name, markevery=5, **look)
+            ax.fill_between(t, 100 * gain.low, 100 * gain.high, color=look["color"], alpha=0.15, linewidth=0)
+        ax.axhline(0, color=plots.GREY, linewidth=1)
+        ax.set_ylim(max(ax.get_ylim()[0], _LEAST_GAIN), 100)
+        ax.set(xscale="log", xlabel="evaluations", ylabel=f"gain over {entry.reference}, %")
+        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        figure.tight_layout()
+        path = plots.save(figure, folder / f"ablation-{entry.name}.png")
+    note = f"{_where(runs)}; {_gain_note(runs)}"
+    words = ", ".join(f"{a} {100 * float(g.estimate[-1]):+.0f} %" for a, g in found.items())
+    return Picture(path, entry.title, note, f"Gains at the end: {words}.")
+
+
+def _gain_note(runs: Results) -> str:
+    return (
+        f"gain 1 - D / D(reference), D the mean scaled distance, with 95 % intervals over {len(runs.problems()[0])} "
+        f"problems. Above 0 is better than the reference; cut at {_LEAST_GAIN} %."
+    )
 
 
 def histograms(entry: Ablation, snapshots: Snapshots, folder: Path) -> Picture:
@@ -201,4 +232,6 @@ def histograms(entry: Ablation, snapshots: Snapshots, folder: Path) -> Picture:
 _PICTURES: dict[str, Callable[[Ablation, Results, Path], Picture]] = {
     "replay-perturbation": gain_chart,
     "epsilon": each_function,
+    "exploration": gain_over_time,
+    "exploration-many": gain_over_time,
 }

@@ -385,6 +385,8 @@ def claims(results: Results) -> list[Claim]:
          partial(high_dimension, "egl-fc-m800", ("egl-fc-m64",))),
         ("app. H", "In 784-D with m = 32, half cone and half ball gain 18 % over the ball.",
          cone_gain),
+        ("app. H", "In 784-D the cone hurts if m is about n.",
+         partial(high_dimension, "egl-ball-m784", ("egl-cone-m784",))),
     ):  # fmt: skip
         out.append(Claim(place, text, check))
     return out

@@ -17,6 +17,7 @@ from ..algorithms import EGL, IGL
 from ..algorithms.base import AskTell
 from ..settings import Settings
 from . import ours
+from .ablations import ABLATIONS, Ablation
 from .algorithms import Run, algorithm
 
 _FEWEST_BATCHES = 4
@@ -38,9 +39,9 @@ def _network(m: int) -> Callable[[int], Settings]:
     return lambda n: Settings.paper_coco(n, model="fc", m=m, **cheap)
 
 
-def _exploring(kind: str) -> Callable[[int], Settings]:
+def _exploring(kind: str, m: int = 32) -> Callable[[int], Settings]:
     """Table 1 of the paper with m = 32 as in app. H, the constant model in place of a network."""
-    return lambda n: Settings.paper_coco(n, model="constant", m=32, replay=_batches(n, 32), exploration=kind)
+    return lambda n: Settings.paper_coco(n, model="constant", m=m, replay=_batches(n, m), exploration=kind)
 
 
 def _register(
@@ -67,3 +68,23 @@ _register("igl-m64", IGL, _network(64), "IGL with the settings of egl-fc-m64.", 
 _register("egl-ball", EGL, _exploring("ball"), "App. H: 32 points uniform in a ball.", 0.09)
 _register("egl-cone", EGL, _exploring("cone"), "App. H: 32 points in a cone around the descent direction.", 0.09)
 _register("egl-cone-ball", EGL, _exploring("cone-ball"), "App. H: 16 points in the cone, 16 in the ball.", 0.09)
+_register("egl-ball-m784", EGL, _exploring("ball", 784), "App. H: 784 points uniform in a ball.", 0.09)
+_register("egl-cone-m784", EGL, _exploring("cone", 784), "App. H: 784 points in a cone around the descent.", 0.09)
+
+for _name, _title, _claim, _entries in (
+    (
+        "exploration",
+        "Exploration in a ball, in a cone, and half of each, 32 points in 784-D",
+        "Half of the points in the cone gain 18 % over the ball (app. H).",
+        ("egl-ball", "egl-cone", "egl-cone-ball"),
+    ),
+    (
+        "exploration-many",
+        "Exploration in a ball and in a cone, 784 points in 784-D",
+        "With m about n the cone hurts (app. H).",
+        ("egl-ball-m784", "egl-cone-m784"),
+    ),
+):
+    ABLATIONS[_name] = Ablation(
+        _name, _title, _claim, _entries, _entries[0], suite="coco-784", dims=(784,), budget=30_000
+    )

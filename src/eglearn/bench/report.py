@@ -14,7 +14,7 @@ import numpy as np
 from ..report.markup import Html, join, tag
 from . import tables
 from .ablation_report import ablation_sections
-from .claims import judge, variants
+from .claims import NO_DATA, judge, variants
 from .figures import draw, styles
 from .metrics import Results
 from .page import (
@@ -347,10 +347,12 @@ def write_markdown(sources: Source | Sequence[Source], path: Source) -> Path:
     snapshots = {name: np.concatenate([each[name] for each in taken]) for name in taken[0]}
     parts += ablation_sections(results, snapshots, folder)
     judged = judge(results)
-    words = Counter(verdict.word for _, verdict in judged)
+    known = [(claim, verdict) for claim, verdict in judged if verdict.word != NO_DATA]
+    unknown = [claim.text for claim, verdict in judged if verdict.word == NO_DATA]
+    words = Counter(verdict.word for _, verdict in known)
     rows = tuple(
         (Cell(claim.text), Cell(claim.place), Cell(verdict.word, best=True), Cell(verdict.figures))
-        for claim, verdict in judged
+        for claim, verdict in known
     )
     told = ", ".join(f"{k} {word}" for word, k in words.most_common())
     rule = "*Held here* if the 95 % interval of each paired difference lies on the claimed side of 0, *did not hold "
@@ -358,6 +360,7 @@ def write_markdown(sources: Source | Sequence[Source], path: Source) -> Path:
     rule += "In brackets: the algorithm that stands for the paper's EGL."
     claimed = markdown_table(Table("", ("claim", "in the paper", "verdict", "figures"), rows)).replace("--:|", "---|")
     parts += ["## The paper's claims", f"{told.capitalize()}. {rule}", claimed]
+    parts += [f"Nothing here tells about these: {' '.join(unknown)}"] if unknown else []
     parts += ["## How to read this", "\n".join(f"- {line}" for line in reading(results))]
     parts += ["## The commands", "```sh\n" + "\n".join(commands(sources)) + "\n```"]
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
