@@ -20,7 +20,7 @@ from eglearn.bench.ablations import gains
 from eglearn.bench.metrics import Results, bootstrap_mean, scaled_distance, score_table
 from eglearn.bench.runner import Progress, load_results, run_benchmark
 
-CONE = {"egl-ball": 30_000, "egl-cone": 30_000, "egl-cone-ball": 30_000}
+CONE = {"egl-ball": 10_000, "egl-cone": 10_000, "egl-cone-ball": 10_000}
 BUDGETS = {
     "random": 10_000,
     "cg": 30_000,

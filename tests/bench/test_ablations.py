@@ -35,7 +35,9 @@ def test_the_experiments_that_the_paper_has():
         high = item.name.startswith("exploration")
         assert (item.suite, item.dims) == (("coco-784", (784,)) if high else ("bbob", (40,)))
         assert item.instances == (1,)
-        assert item.budget == (100_000 if item.snapshots else 30_000 if high else 15_000)
+        assert item.budget == (
+            100_000 if item.snapshots else 10_000 if item.name == "exploration" else 30_000 if high else 15_000
+        )
         assert item.reference in (*item.algorithms, None)
         assert item.claim.endswith(".")
     with pytest.raises(ValueError, match="no ablation 'nothing'; there are networks"):
