@@ -32,12 +32,10 @@ def test_the_experiments_that_the_paper_has():
     assert ablation("epsilon").functions == (19, 21, 22)
     assert len(VARIANTS) == len(set(VARIANTS))
     for item in ABLATIONS.values():
-        high = item.name.startswith("exploration")
-        assert (item.suite, item.dims) == (("coco-784", (784,)) if high else ("bbob", (40,)))
-        assert item.instances == (1,)
-        assert item.budget == (
-            100_000 if item.snapshots else 10_000 if item.name == "exploration" else 30_000 if high else 15_000
-        )
+        where = ("coco-784", (784,)) if item.name.startswith("exploration") else ("bbob", (40,))
+        assert (item.suite, item.dims, item.instances) == (*where, (1,))
+        special = {"output-map": 100_000, "exploration": 10_000, "exploration-many": 30_000}
+        assert item.budget == special.get(item.name, 15_000)
         assert item.reference in (*item.algorithms, None)
         assert item.claim.endswith(".")
     with pytest.raises(ValueError, match="no ablation 'nothing'; there are networks"):
