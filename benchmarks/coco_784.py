@@ -71,7 +71,7 @@ def distances(results: Results) -> None:
 
 
 def cone(results: Results) -> None:
-    """The gain over the ball, 1 - D / D_ball, D the distance to the best of the three."""
+    """The gain over the ball, 1 - D / D_ball, D the scaled distance to the optimum."""
     mine = results.select(algorithm=tuple(CONE))
     if "egl-ball" not in mine.algorithms:
         return

@@ -116,7 +116,24 @@ def test_rivals_with_more_evaluations_are_cut_in_784_dimensions() -> None:
         if run["algorithm"] != "egl-fc-m64":
             run |= {"trace_evaluations": [10, 5000], "trace_gap": [150.0, 0.1]}
     found = {c.text: v for c, v in judge(Results.from_rows(runs))}
-    assert found["In 784-D EGL with m = 64 beats CMA-ES, CG and IGL."].word == HELD
+    assert found["In 784-D EGL with m = 64 beats CMA-ES, CG and IGL. [fc network]"].word == HELD
+
+
+def test_a_lead_is_over_baselines_with_the_same_problems() -> None:
+    """IGL, run on one instance of three, must not take the others away."""
+    runs = [*rows({"egl": 0.5, "cma": 50.0}, instances=(1, 2, 3), n=40), *rows({"igl": 0.5}, instances=(1,), n=40)]
+    runs += rows({"egl": 0.5, "cma": 0.5}, instances=(1, 2, 3), n=2)
+    (found,) = [v for c, v in judge(Results.from_rows(runs)) if "grows with the dimension" in c.text]
+    assert found.word == HELD
+    assert "2-D +0.0, 40-D +100.0" in found.figures
+    assert "igl" in found.figures.split("not run on the same problems with the same budget: ")[1]
+
+
+def test_the_best_known_rivals_without_runs_are_named() -> None:
+    found = verdict({"egl": 0.5, "cma": 50.0}, "state of the art")
+    assert found.word == HELD
+    assert "no runs of bfgs" in found.figures
+    assert "bipop-cma" in found.figures
 
 
 def test_a_lead_that_grows_with_the_dimension() -> None:

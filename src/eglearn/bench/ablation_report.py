@@ -60,7 +60,7 @@ def variants_table(entry: Ablation, runs: Results) -> Table:
     names = [name for name in entry.algorithms if name in runs.algorithms]
     budget = int(runs["budget"].max())
     times = (budget // 10, budget)
-    distances = _means(runs, names, metrics.scaled_distance(runs, times))
+    distances = _means(runs, names, metrics.scaled_distance(runs, times, reference="optimum"))
     solved = _means(runs, names, metrics.success(runs, reference="optimum").astype(float))
     gain = gains(runs, entry.reference) if entry.reference in runs.algorithms else {}
     rows = []
@@ -110,16 +110,16 @@ def _curves(entry: Ablation, runs: Results, folder: Path, panels: dict[str, Resu
     with plots.style():
         figure, axes = plt.subplots(1, len(panels), figsize=(plots.WIDTH, 3.6), sharey=True, squeeze=False)
         for ax, (title, part) in zip(axes.flat, panels.items(), strict=True):
-            means = _means(part, names, metrics.scaled_distance(part, t))
+            means = _means(part, names, metrics.scaled_distance(part, t, reference="optimum"))
             for k, name in enumerate(names):
                 ax.plot(t, np.maximum(means[name], _FLOOR), label=name, markevery=(5 * k, 30), **plots.line_style(k))
             ax.set(xscale="log", yscale="log", xlabel="evaluations", title=title)
             words.append(f"{title}: " + ", ".join(f"{name} {means[name][-1]:.2g}" for name in names))
-        axes[0, 0].set_ylabel("scaled distance (y - y*) / (y0 - y*)")
+        axes[0, 0].set_ylabel("gap / gap of the start")
         axes[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         figure.tight_layout()
         path = plots.save(figure, folder / f"ablation-{entry.name}.png")
-    note = f"{_where(runs)}; y* is the best value that a variant has found. Lower is better."
+    note = f"{_where(runs)}; scaled distances to the true optimum. Lower is better."
     return Picture(path, entry.title, note, f"Scaled distance at the end. {'; '.join(words)}.")
 
 

@@ -187,13 +187,16 @@ def gains(
 ) -> dict[str, Interval]:
     """The paper's gain 1 - D / D_ref of every other algorithm, D the scaled distance averaged over problems (fig. 4d).
 
+    Distances are to the true optimum. With y* the best value of the compared, as elsewhere in the paper, a reference
+    that is the best on most problems would have a distance near 0 to divide by.
+
     A ratio of means as in the paper, not a mean of ratios: a problem that the reference has solved would make one of
     its terms infinite. Each algorithm is compared on the problems that the reference has run too.
 
     Parameters
     ----------
     results : Results
-        Runs; y* is the lowest value of any of them, so leave in what is compared and nothing else.
+        Runs.
     reference : str
         The algorithm whose gain is 0.
     t : array (T,), optional
@@ -204,11 +207,12 @@ def gains(
     Returns
     -------
     dict of Interval
-        By algorithm, arrays (T,), 95 %. Minus infinity where the reference is at y* on every problem.
+        By algorithm, arrays (T,), 95 %. Minus infinity where the reference is at the optimum on every problem.
     """
     if reference not in results.algorithms:
         raise ValueError(f"reference = {reference!r}: the results have {', '.join(results.algorithms) or 'no runs'}")
-    distance = scaled_distance(results, budget_limits(results, (1.0,)) if t is None else t)
+    at = budget_limits(results, (1.0,)) if t is None else t
+    distance = scaled_distance(results, at, reference="optimum")
     out = {}
     for name in results.algorithms:
         table = score_table(results, distance, (name, reference)).complete()

@@ -12,6 +12,7 @@ late by at most one step of the trace's grid.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ import numpy.typing as npt
 from .._typing import Array, Mask
 from .best_known import TARGETS, BestKnown, load_best_known, strict_target
 from .intervals import Interval, bootstrap_mean, bootstrap_ratio
+from .problems import TRACE_PER_DECADE
 from .result_table import Problem, Results
 
 __all__ = [
@@ -90,28 +92,40 @@ def gap_at(results: Results, t: npt.ArrayLike) -> Array:
     return out
 
 
+def stored_before(evaluations: float) -> int:
+    """The last moment up to ``evaluations`` at which every trace has an entry.
+
+    >>> stored_before(15_000), stored_before(10_000)
+    (14125, 10000)
+    """
+    step = math.floor(TRACE_PER_DECADE * math.log10(evaluations) + 1e-9)  # log10(10**k) may be a little below k
+    moments = (round(10 ** (k / TRACE_PER_DECADE)) for k in (step + 1, step))
+    return next((moment for moment in moments if moment <= evaluations), 1)
+
+
 def cut(results: Results, evaluations: float) -> Results:
     """The runs as they were after so many evaluations; those with a smaller budget stay as they are.
 
     Only for algorithms that do not look at their budget is a cut run the one that it would have been with that budget,
-    and only without noise, where the best point is the recommended one. Gaps are those of the last entry of the trace
-    until then.
+    and only without noise, where the best point is the recommended one. Gaps are those at `stored_before`, also of
+    runs with just that budget, so that all are compared at the same moment.
     """
-    longer = results["budget"] > evaluations
+    moment = stored_before(evaluations)
+    enough = results["budget"] >= evaluations
     columns = dict(results.columns)
     for name in ("budget", "evaluations"):
         columns[name] = np.minimum(results[name], evaluations)
-    gap = gap_at(results, [evaluations])[:, 0]
+    gap = gap_at(results, [moment])[:, 0]
     for name in ("best_gap", "recommended_gap"):
         if name in columns:
-            columns[name] = np.where(longer, gap, results[name])
+            columns[name] = np.where(enough, gap, results[name])
     if "target_evaluations" in columns:
         hits = results["target_evaluations"]
         columns["target_evaluations"] = np.where(hits > evaluations, -1, hits)
     for name in ("trace_evaluations", "trace_gap"):
         columns[name] = np.empty(len(results), dtype=object)
         for row, (entry, when) in enumerate(zip(results[name], results["trace_evaluations"], strict=True)):
-            columns[name][row] = entry[when <= evaluations]
+            columns[name][row] = entry[when <= moment] if enough[row] else entry
     return Results(columns)
 
 

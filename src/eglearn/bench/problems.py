@@ -40,7 +40,9 @@ SUITES: dict[str, tuple[range, tuple[int, ...]]] = {
 }
 """Functions and dimensions of each suite."""
 
-_TRACE_PER_DECADE = 20
+TRACE_PER_DECADE = 20
+"""Entries of a run's trace."""
+
 _CAUCHY_OFFSET = 1.01e-8  # cocoex adds it to every noisy value
 _NOISE_STRIDE = 10_007  # draws of noise that one seed is ahead of the last
 
@@ -217,7 +219,7 @@ class Record:
             self._trace.append((self.evaluations, self.best))
             while self._next <= self.evaluations:
                 self._step += 1
-                self._next = round(10 ** (self._step / _TRACE_PER_DECADE))
+                self._next = round(10 ** (self._step / TRACE_PER_DECADE))
 
     def trace(self) -> tuple[list[int], list[float]]:
         """Evaluations and best gaps, the last evaluation included."""
