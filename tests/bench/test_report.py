@@ -18,23 +18,20 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("matplotlib")
 
 
-from eglearn.bench.report import (  # noqa: E402
-    caps,
-    commands,
-    gaps_in,
-    headline,
-    load,
-    reading,
-    suites_of,
-    write_markdown,
-    write_report,
-)
+import pyarrow.parquet as pq  # noqa: E402
+
+from eglearn.bench.problems import Problem  # noqa: E402
+from eglearn.bench.report_data import Loaded, commands, load, suites_of  # noqa: E402
+from eglearn.bench.report_html import write_report  # noqa: E402
+from eglearn.bench.report_markdown import write_markdown  # noqa: E402
+from eglearn.bench.report_words import caps, gaps_in, headline, reading  # noqa: E402
+from eglearn.bench.snapshots import take_snapshots  # noqa: E402
 
 
 def told(runs) -> str:
     """All sentences of a report on one suite."""
     results = Results.from_rows(runs)
-    (suite,) = suites_of(results)
+    suite, *_ = suites_of(results)
     heads = [" ".join(line) for line in headline(suite)]
     return "\n".join([*heads, *caps(suite), *gaps_in(suite)])
 
@@ -196,14 +193,17 @@ def test_noisy_runs_are_judged_by_what_is_recommended() -> None:
     text = told(lucky + steady)
     assert "steady solves 100.0 points more than lucky" in text
     assert "best known" not in text
-    lines = "\n".join(reading(Results.from_rows(lucky)))
+    lines = "\n".join(reading(Loaded(Results.from_rows(lucky), {}, 0)))
     assert "judged by the value without noise of the point that each algorithm recommends" in lines
 
 
 def test_sources_add_up_and_the_larger_budget_counts(tmp_path: Path) -> None:
     one = parquet(tmp_path / "one.parquet", rows({"a": 50.0}, budget=100) + rows({"b": 50.0}))
     two = parquet(tmp_path / "two.parquet", rows({"a": 0.5}) + rows({"b": 7.0}, budget=100))
-    results = load([one, two])
+    loaded = load([one, two])
+    assert loaded.left_out == len(loaded.results)
+    assert any(line.startswith(f"Left out: {loaded.left_out} runs") for line in reading(loaded))
+    results = loaded.results
     assert len(results) == 24
     assert set(results.select(algorithm="a")["best_gap"].tolist()) == {0.5}
     assert set(results.select(algorithm="b")["best_gap"].tolist()) == {50.0}
@@ -220,6 +220,31 @@ def test_bad_sources_are_refused_in_a_sentence(tmp_path: Path) -> None:
         write_report([], tmp_path / "out")
 
 
+def test_what_is_no_benchmark_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    text = tmp_path / "text.parquet"
+    text.write_text("nothing")
+    with pytest.raises(ValueError, match=r"text\.parquet cannot be read as the results of a benchmark"):
+        load(text)
+    (tmp_path / "latent").mkdir()
+    pq.write_table(pa.table({"algorithm": ["egl"], "cost": [1.0]}), tmp_path / "latent" / "results.parquet")
+    with pytest.raises(ValueError, match="holds other results than a benchmark's"):
+        load(tmp_path / "latent")
+    with pytest.raises(ValueError, match=r"page has no ending.*: call it .*page\.md"):
+        write_markdown(parquet(tmp_path / "x.parquet", rows({"egl": 1.0})), tmp_path / "page")
+
+
+def test_a_folder_of_snapshots_and_one_of_an_ablation(tmp_path: Path) -> None:
+    take_snapshots(tmp_path, [Problem("bbob", 3, 2, 1)], 100, (50,))
+    for page in (write_report(tmp_path, tmp_path / "a"), write_markdown(tmp_path, tmp_path / "b.md")):
+        assert "Median skewness: raw" in page.read_text(encoding="utf-8")
+    assert commands(tmp_path) == [f"eglearn bench run --ablation output-map --out {tmp_path.name}"]
+    variants = parquet(tmp_path / "jump.parquet", rows({"jump-off": 1.0, "jump-only": 50.0}, n=40))
+    text = write_report(variants, tmp_path / "c").read_text(encoding="utf-8")
+    assert "Jump to the best explored point" in text
+    assert "The learned gradient makes the progress" in text
+    assert "held here" in text
+
+
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "matplotlib" else name)
     with pytest.raises(ImportError, match=r"needs matplotlib: pip install 'eglearn\[bench\]'"):
@@ -232,7 +257,7 @@ def test_markdown_has_every_claim_with_a_verdict_and_the_commands(tmp_path: Path
     page = write_markdown([runs, ablation], tmp_path / "docs" / "coco.md")
     text = page.read_text(encoding="utf-8")
     table = text.split("## The paper's claims")[1].split("## How to read this")[0]
-    judged = judge(load([runs, ablation]))
+    judged = judge(load([runs, ablation]).results)
     assert len(judged) >= 20
     for claim, verdict in judged:
         if verdict.word == NO_DATA:

@@ -295,7 +295,7 @@ def test_list(inside):
 
 
 def test_report(inside, folder, monkeypatch):
-    report = pytest.importorskip("eglearn.bench.report")
+    report = pytest.importorskip("eglearn.bench.report_html")
     code, _, err = inside("bench", "report", "nothing")
     assert code == 1
     assert "nothing holds no benchmark" in one_sentence(err)
@@ -314,6 +314,7 @@ def test_report(inside, folder, monkeypatch):
     assert inside("bench", "report", "out", "other")[1].startswith("out/report/index.html written")
     assert "absent holds no benchmark" in one_sentence(inside("bench", "report", "out", "absent")[2])
     sources = []
-    monkeypatch.setattr(report, "write_markdown", lambda paths, page: sources.append([p.name for p in paths]) or page)
+    markdown = pytest.importorskip("eglearn.bench.report_markdown")
+    monkeypatch.setattr(markdown, "write_markdown", lambda paths, page: sources.append([p.name for p in paths]) or page)
     assert inside("bench", "report", "out", "other", "--markdown", "docs/coco.md")[1] == "docs/coco.md written\n"
     assert sources == [["out", "other"]]

@@ -122,7 +122,8 @@ def _column(name: str, values: Any) -> npt.NDArray[Any]:
             out[row] = np.asarray([] if entry is None else entry, dtype=LISTS[name])
         return out
     if name == "target_evaluations":
-        hits = np.array([np.asarray(entry, dtype=int) for entry in values], dtype=int)
+        rows = [np.asarray(entry, dtype=int) for entry in values]
+        hits = np.array(rows, dtype=int) if rows else np.empty((0, 51), dtype=int)
         if hits.shape != (len(values), 51):
             raise ValueError(f"target_evaluations must have 51 numbers a run, got shape {hits.shape}")
         return hits

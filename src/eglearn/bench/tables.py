@@ -97,6 +97,7 @@ class Suite:
     def __init__(self, name: str, results: Results, cut: int | None = None) -> None:
         runs = results.select(suite=name)
         self.name, self.results = name, runs if cut is None else metrics.cut(runs, cut)
+        self.cut = cut
         self.title = name if cut is None else f"{name}, {cut:,} evaluations"
         self.key = name if cut is None else f"{name}-{cut}"
         """For names of files."""

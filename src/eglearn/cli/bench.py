@@ -127,14 +127,18 @@ def report(first: str, /, *more: str, out: str | None = None, markdown: str | No
     for path in paths:
         if not has_results(path):
             raise Failure(f"{path} holds no benchmark: give folders that 'eglearn bench run' wrote")
-    from ..bench.report import write_markdown, write_report
+    from ..bench.report_html import write_report
+    from ..bench.report_markdown import write_markdown
 
-    if markdown is not None:
-        page = write_markdown(paths, markdown)
-        sys.stdout.write(f"{page} written\n")
-        return 0
     folder = paths[0] if paths[0].is_dir() else paths[0].parent
-    page = write_report(paths, Path(out) if out is not None else folder / "report")
+    try:
+        if markdown is not None:
+            page = write_markdown(paths, markdown)
+            sys.stdout.write(f"{page} written\n")
+            return 0
+        page = write_report(paths, Path(out) if out is not None else folder / "report")
+    except ValueError as error:
+        raise Failure(str(error)) from error
     sys.stdout.write(f"{page} written: open it in a browser\n")
     return 0
 

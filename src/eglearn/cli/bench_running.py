@@ -129,7 +129,8 @@ def benchmark(
 
 def has_results(path: Path) -> bool:
     """Whether there are results of a benchmark, finished or not."""
-    return path.is_file() or any((path / name).exists() for name in ("results.parquet", "journal.jsonl", "parts"))
+    names = ("results.parquet", "journal.jsonl", "parts", "snapshots")
+    return path.is_file() or any((path / name).exists() for name in names)
 
 
 def _finished(path: Path) -> set[tuple[Any, ...]]:

@@ -1,8 +1,9 @@
-"""The ablations as a part of the Markdown page: what the paper says of each, a table and a picture."""
+"""The ablations: what the paper says of each, a table and a picture."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from .._typing import Array
 from . import metrics
 from .ablations import ABLATIONS, Ablation, gains
 from .intervals import Interval
-from .page import Cell, Picture, Table, markdown_table, points
+from .page import Cell, Picture, Table, points
 from .result_table import Results
 from .tables import function_name
 
@@ -26,33 +27,36 @@ _BINS = 15
 _LEAST_GAIN = -250  # per cent; below, a picture shows no difference
 
 
-def ablation_sections(results: Results, snapshots: Snapshots, folder: Path) -> list[str]:
-    """Paragraphs on the ablations of which there are runs; pictures go into ``folder``."""
+@dataclass(frozen=True)
+class AblationPart:
+    """What a report shows of an ablation."""
+
+    name: str
+    claim: str
+    picture: Picture
+    table: Table | None
+
+
+def ablation_parts(results: Results, snapshots: Snapshots, folder: Path) -> list[AblationPart]:
+    """The ablations of which there are runs; pictures go into ``folder``."""
     parts = []
     for entry in ABLATIONS.values():
         runs = _complete(entry, results)
-        if len(runs.algorithms) > 1:
+        if len(runs):
             picture = _PICTURES.get(entry.name, curves)(entry, runs, folder)
-            parts += [_heading(entry), _shown(picture, folder), markdown_table(variants_table(entry, runs))]
+            parts.append(AblationPart(entry.name, entry.claim, picture, variants_table(entry, runs)))
         elif entry.snapshots and len(snapshots["t"]):
-            parts += [_heading(entry), _shown(histograms(entry, snapshots, folder), folder)]
-    return ["## Ablations", *parts] if parts else []
+            parts.append(AblationPart(entry.name, entry.claim, histograms(entry, snapshots, folder), None))
+    return parts
 
 
 def _complete(entry: Ablation, results: Results) -> Results:
-    """Runs of the variants on the problems that all variants with runs have."""
-    runs = results.select(suite=entry.suite, dimension=entry.dims, algorithm=entry.algorithms)
+    """Runs of the variants on the problems that all variants with runs have, in the largest dimension."""
+    runs = results.select(suite=entry.suite, algorithm=entry.algorithms)
+    runs = runs.select(dimension=runs["dimension"].max(initial=0))
     problems, index = runs.problems()
     shared = set(problems).intersection(*(part.problems()[0] for _, part in runs.by("algorithm")))
     return runs.where(np.isin(index, [k for k, p in enumerate(problems) if p in shared]))
-
-
-def _heading(entry: Ablation) -> str:
-    return f"### {entry.title}\n\nThe paper: {entry.claim}"
-
-
-def _shown(picture: Picture, folder: Path) -> str:
-    return f"![{picture.words}]({folder.name}/{picture.path.name})\n\n{picture.note}"
 
 
 def variants_table(entry: Ablation, runs: Results) -> Table:
