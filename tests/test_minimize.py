@@ -4,6 +4,7 @@ import inspect
 import itertools
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from eglearn import IGL, Result, Settings, Status, minimize
+from eglearn import EGL, IGL, AutoEGL, Result, Settings, Status, minimize
 from eglearn.evaluation.base import ObjectiveError
 
 
@@ -136,8 +137,61 @@ def test_all_evaluations_fail(kind):
     assert res.status is Status.ALL_FAILED
     assert np.isnan(res.fun)
     assert not res.success
-    assert res.nfev == 32
-    assert "32 evaluations failed" in res.message
+    assert res.nfev == 60
+    assert "60 evaluations failed" in res.message
+
+
+def test_the_few_points_that_do_not_fail_are_found():
+    """A slab of a twentieth of the box, without its centre."""
+
+    def slab(x):
+        return np.sum(x**2) if 3 < x[0] < 3.5 else np.nan
+
+    for seed in range(5):
+        res = minimize(slab, [(-5, 5)] * 5, budget=1000, seed=seed)
+        assert res.status is Status.BUDGET
+        assert res.fun < 20
+
+
+@pytest.mark.parametrize("penalty", [1e10, 1e300, sys.float_info.max])
+@pytest.mark.parametrize("n", [3, 10, 64])
+def test_huge_penalties_beside_the_minimum(n, penalty):
+    def f(x):
+        if x[0] > 0.6:
+            raise ArithmeticError("too far")
+        return np.sum((x - 0.5) ** 2 * np.linspace(1, 100, n))
+
+    res = minimize(f, [(-5, 5)] * n, np.full(n, -0.75), budget=150 * n, on_error=penalty)
+    assert res.status is Status.BUDGET
+    assert res.fun < 1e-6
+
+
+@pytest.mark.parametrize("bounds", [[(-np.inf, np.inf)] * 5, [(0, np.inf)] * 5, [(-0.1, 0.3)] * 5])
+@pytest.mark.parametrize("algorithm", [AutoEGL, EGL])
+def test_the_result_is_a_point_that_was_evaluated(bounds, algorithm):
+    values = {}
+
+    def steep(x):
+        values[x.tobytes()] = y = 1e9 * np.sum(np.abs(x - 0.123))
+        return y
+
+    for seed in range(3):
+        res = minimize(steep, bounds, np.full(5, 0.2), scale=1.0, budget=300, seed=seed, algorithm=algorithm)
+        assert values[res.x.tobytes()] == res.fun
+
+
+def test_what_a_callback_sees():
+    seen = []
+    res = minimize(f, BOX, budget=100, callback=lambda intermediate_result: seen.append(intermediate_result))
+    assert {r.status for r in seen[:-1]} == {Status.RUNNING}
+    assert seen[0].message == f"The run goes on after {seen[0].nfev} evaluations."
+    assert seen[-1].status is Status.BUDGET
+    seen.clear()
+    res = minimize(
+        f, BOX, budget=100, target=1e3, callback=lambda intermediate_result: seen.append(intermediate_result)
+    )
+    assert [r.status for r in seen] == [Status.TARGET]
+    assert res.status is Status.TARGET
 
 
 def test_on_error_raise():

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from eglearn import IGL, Settings, Status, minimize
+from eglearn.algorithms import ALGORITHMS
 from eglearn.store import History, StoreError, StoreMismatch
 
 BOX = [(-5, 5)] * 4
@@ -254,6 +255,30 @@ def test_penalties_survive_a_resume(tmp_path):
     again = minimize(f, BOX, budget=500, on_error=100.0, store=tmp_path / "run.egl")
     assert same(again, whole)
     assert (again.n_failed, again.message) == (whole.n_failed, whole.message)
+
+
+def test_a_target_that_was_reached_costs_nothing_more(tmp_path):
+    """Also if the batch that reached it has a checkpoint."""
+    calls = []
+
+    def counted(x):
+        calls.append(1)
+        return float(np.sum(x**2))
+
+    for target in np.geomspace(10, 1e-6, 15):
+        path = tmp_path / f"{target}.egl"
+        first = minimize(counted, [(-5, 5)] * 3, np.ones(3), budget=400, target=target, store=path)
+        assert first.status is Status.TARGET
+        calls.clear()
+        again = minimize(counted, [(-5, 5)] * 3, np.ones(3), budget=400, target=target, store=path)
+        assert (again.status, again.nfev, again.fun) == (first.status, first.nfev, first.fun)
+        assert not calls
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS.values())
+def test_fixed_coordinates_only(tmp_path, algorithm):
+    result = minimize(lambda x: 3.0, [(1, 1), (2, 2)], budget=5, algorithm=algorithm, store=tmp_path / "run.egl")
+    assert (result.fun, result.nfev, result.x.tolist()) == (3.0, 1, [1.0, 2.0])
 
 
 def test_a_store_that_cannot_be_made_costs_no_evaluation(tmp_path):

@@ -118,7 +118,8 @@ class Box:
 
     def to_u(self, x: Array) -> Array:
         """User points (k, n) to canonical points (k, n_free)."""
-        x = np.clip(x[:, self.free], self._low, self._high)
+        # Row by row in memory, as a copy or a restored state is: the layout decides the order of later sums.
+        x = np.ascontiguousarray(np.clip(x[:, self.free], self._low, self._high))
         half = np.where(self._finite, self._half, 1.0)
         with np.errstate(invalid="ignore", over="ignore"):
             below, above = (x - self._low) / half, (self._high - x) / half

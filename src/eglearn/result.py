@@ -12,20 +12,22 @@ from ._typing import Array
 
 
 class Status(IntEnum):
-    """Why a run ended; all are above 0, so that ``while not opt.stop()`` works.
+    """Why a run ended; all but RUNNING are above 0, so that ``while not opt.stop()`` works.
 
     | value | name | meaning |
     |---|---|---|
+    | 0 | RUNNING | it goes on: what a callback sees |
     | 1 | BUDGET | all evaluations of the budget are used |
     | 2 | CONVERGED | the samples of a batch differ by no more than rounding: nothing is left to learn |
     | 3 | TARGET | a value at or below ``target`` was found |
     | 4 | CALLBACK | the callback raised StopIteration |
     | 5 | INTERRUPTED | Ctrl-C |
-    | 6 | ALL_FAILED | all evaluations of two batches in a row failed |
+    | 6 | ALL_FAILED | all of the last evaluations failed, up to 1,000 of them (``ask`` and ``tell`` say more) |
     | 7 | TIME | ``max_seconds`` are over |
     | 8 | STORE | the store could not be written |
     """
 
+    RUNNING = 0
     BUDGET = 1
     CONVERGED = 2
     TARGET = 3
@@ -37,12 +39,13 @@ class Status(IntEnum):
 
 
 _SENTENCES = {
+    Status.RUNNING: "The run goes on after {nfev} evaluations.",
     Status.BUDGET: "The budget of {nfev} evaluations is used.",
     Status.CONVERGED: "Converged: the search region has shrunk to the resolution of the numbers.",
     Status.TARGET: "The target was reached.",
     Status.CALLBACK: "The callback asked to stop.",
     Status.INTERRUPTED: "Interrupted; this is the best so far.",
-    Status.ALL_FAILED: "All evaluations of two batches in a row failed.",
+    Status.ALL_FAILED: "All of the last evaluations failed.",
     Status.TIME: "The time is over.",
     Status.STORE: "The store could not be written, so the run was stopped; this is the best so far.",
 }
@@ -69,7 +72,7 @@ class Result:
     message: str
     """The same for people."""
     progress: dict[str, float]
-    """How the search stands: candidate value, epsilon, region size, gradient norm, model loss."""
+    """How the search stands, by what the algorithm's ``progress`` tells: candidate value, epsilon, ..."""
 
     @property
     def success(self) -> bool:

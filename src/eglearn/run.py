@@ -137,6 +137,8 @@ def minimize(
         loop = _Loop(optimiser, evaluator, file, on_error == "raise", penalty)
         try:
             loop.resume()
+            if target is not None and loop.optimiser.best_y <= target:  # reached before, if the run is resumed
+                status = Status.TARGET
             while status is None:
                 status = loop.optimiser.stop()
                 if status is None:
@@ -145,7 +147,7 @@ def minimize(
                         status = Status.TARGET
                     elif evaluated and max_seconds is not None and time.monotonic() - started >= max_seconds:
                         status = Status.TIME
-                    report(loop.result(loop.optimiser.stop() or Status.BUDGET))
+                    report(loop.result(status or loop.optimiser.stop() or Status.RUNNING))
         except StopIteration:
             status = Status.CALLBACK
         except KeyboardInterrupt:
@@ -249,7 +251,7 @@ class _Loop:
             n_failed=self.n_failed,
             status=status,
             message=f"{message} ({reason})" if reason else message,
-            progress=opt.progress() if opt.n > 0 else {},
+            progress=opt.progress(),
         )
 
 

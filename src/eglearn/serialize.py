@@ -101,3 +101,8 @@ def _decode(tree: Any, data: bytes, at: int) -> tuple[Any, int]:
             pairs[key], at = _decode(item, data, at)
         return pairs, at
     return tree, at
+
+
+def copied(value: Any) -> Any:
+    """A part of a state, as a copy if it could change."""
+    return value.copy() if isinstance(value, np.ndarray | list) else value

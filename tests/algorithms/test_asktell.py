@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eglearn import EGL, Settings, Status
+from eglearn import EGL, AutoEGL, Settings, Status
 from eglearn.algorithms import ALGORITHMS
 from eglearn.serialize import dumps
 
@@ -110,14 +110,16 @@ def test_non_finite_values_are_failures(bad):
     assert np.isfinite(opt.best_y)
 
 
-def test_two_batches_of_failures_end_the_run():
-    opt = new()
-    x = opt.ask()
-    opt.tell(x, np.full(len(x), np.nan))
-    assert opt.stop() is None
-    x = opt.ask()
-    opt.tell(x, np.full(len(x), np.nan))
+@pytest.mark.parametrize(("n", "budget", "limit"), [(2, 200, 30), (2, 600, 60), (8, 200, 80), (2, 50_000, 1000)])
+def test_nothing_but_failures_ends_the_run(n, budget, limit):
+    """At 30 points, 10 n or a tenth of the budget, the most of these, but at 1,000 at the latest."""
+    opt = AutoEGL([(-5, 5)] * n, budget=budget)
+    while opt.stop() is None:
+        assert opt.nfev < limit
+        x = opt.ask()
+        opt.tell(x, np.full(len(x), np.nan))
     assert opt.stop() is Status.ALL_FAILED
+    assert limit <= opt.nfev < limit + 20
     with pytest.raises(RuntimeError, match="ALL_FAILED"):
         opt.ask()
 

@@ -46,6 +46,31 @@ def test_round_trip_at_a_random_moment(variant):
         np.testing.assert_array_equal(remaining(copy), remaining(opt))
 
 
+@pytest.mark.parametrize("n", [64, 100])
+def test_round_trip_between_each_ask_and_tell_in_many_dimensions(n):
+    plain, opt = (AutoEGL([(-5, 5)] * n, np.full(n, 1.3), budget=1200, seed=3) for _ in range(2))
+    while not plain.stop():
+        x = plain.ask()
+        opt.ask()
+        opt = AutoEGL.from_state(loads(dumps(opt.state())))
+        np.testing.assert_array_equal(opt.ask(), x)
+        for each in (plain, opt):
+            each.tell(x, ripples(x))
+
+
+def test_points_told_with_fewer_digits_survive():
+    opt, copy = (AutoEGL(BOUNDS, budget=60, seed=1) for _ in range(2))
+    x = opt.ask()
+    copy.ask()
+    rounded = np.round(x, 9)
+    opt.tell(rounded[:2], ripples(rounded[:2]))
+    copy.tell(rounded[:2], ripples(rounded[:2]))
+    copy = AutoEGL.from_state(loads(dumps(copy.state())))
+    assert copy.best_x.tobytes() == opt.best_x.tobytes()
+    assert opt.best_x.tobytes() in {row.tobytes() for row in rounded[:2]}
+    np.testing.assert_array_equal(remaining(copy), remaining(opt))
+
+
 def test_a_state_is_not_changed_by_what_comes_after():
     opt = advanced(EGL, 100)
     state = opt.state()

@@ -95,7 +95,7 @@ def test_wrong_stores(inside, folder, command):
 def test_all_failed(inside):
     code, out, _ = inside("run", "objectives:broken", "--no-store", *PROBLEM)
     assert code == 3
-    assert "All evaluations of two batches in a row failed" in out
+    assert "All of the last evaluations failed" in out
     assert "RuntimeError: no mesh" in out
     code, out, _ = inside(
         "run", "objectives:broken", "--no-store", "--json", "--dim", "2", "--bounds", "0", "1", "--budget", "3"

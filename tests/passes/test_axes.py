@@ -143,6 +143,21 @@ def test_huge_values_and_failures():
     assert p.done == "failed"
 
 
+def test_profiles_of_many_coordinates_come_in_parts(monkeypatch):
+    def points():
+        p = Axes(np.random.default_rng(0), np.full(7, -0.3), float(rastrigin(np.full((1, 7), -0.3))[0]))
+        batches = run(p, rastrigin, 3000)
+        assert p.done == "separable"
+        return [len(u) for u in batches], np.concatenate(batches)
+
+    sizes, whole = points()
+    assert max(sizes) > 50
+    monkeypatch.setattr("eglearn.passes.axes._NUMBERS", 7 * 11)
+    sizes, parts = points()
+    assert max(sizes) == 11
+    np.testing.assert_array_equal(parts, whole)
+
+
 def test_resume():
     start = np.full(4, 0.37)
     assert continues_exactly(lambda: axes(rastrigin, start), rastrigin, (1, 40, 41, 130, 300))

@@ -50,6 +50,15 @@ def test_large_populations_alone_adapt_too():
     assert p.best_y < 1e-8
 
 
+def test_a_degenerate_distribution_ends_the_pass():
+    p = adaptation(4)
+    p.D = np.array([1e-9, 1.0, 1.0, 1.0])
+    p.C = np.diag(p.D**2)
+    u = p.propose()
+    p.learn(u, np.arange(float(len(u))))
+    assert p.done == "degenerate"
+
+
 def test_resume():
     assert continues_exactly(lambda: adaptation(5), rosenbrock, (1, 100, 900))
     assert continues_exactly(lambda: adaptation(5, size=30), rosenbrock, (200,))

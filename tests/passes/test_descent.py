@@ -70,6 +70,22 @@ def test_a_failed_candidate_is_a_bad_step_and_a_failed_sample_is_left_out():
     assert p.best_y < 1e-12
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_steps_along_faces_stay_in_the_trust_region(seed):
+    rng = np.random.default_rng(seed)
+    q = np.linalg.qr(rng.standard_normal((3, 3)))[0] * np.sqrt([1.0, 1e3, 1e5])
+    p = descent(3, seed)
+    while p.done is None and p.used < 600:
+        u = p.propose()
+        assert p.reach <= 1 + 1e-9
+        p.learn(u, np.sum(((u - [1.5, -1.2, 0.3]) @ q) ** 2, axis=1))
+
+
+def test_in_one_dimension_no_point_is_evaluated_twice():
+    places = np.concatenate(run(descent(1), lambda u: np.cosh(u[:, 0] - 0.4), 60)).ravel()
+    assert len(np.unique(places)) == len(places)
+
+
 def test_nothing_but_failures_ends_the_pass():
     p = descent(4)
     u = p.propose()

@@ -45,6 +45,17 @@ def test_one_and_two_dimensions(kind, n):
     np.testing.assert_allclose(p.best_u, 0.2, atol=1e-6)
 
 
+@pytest.mark.parametrize("good", [1, 2, 3, 9])
+def test_failures_do_not_drive_the_step_size(kind, good):
+    """With values that tell nothing it does not grow, nor fall fast, however many fail."""
+    rng = np.random.default_rng(2)
+    p = begin(kind, 10)
+    for _ in range(60):
+        u = p.propose()
+        p.learn(u, np.where(rng.permutation(len(u)) < good, rng.random(len(u)), np.nan))
+    assert 0.05 < p.radius / 0.4 < 5
+
+
 def test_failures(kind):
     coin = np.random.default_rng(1)
 

@@ -85,6 +85,21 @@ def test_the_unit_follows_the_values(power):
     assert np.isfinite(plain_H).all()
 
 
+def test_a_value_beyond_all_others_is_left_out():
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((20, 3))
+    y = z @ [1.0, -2.0, 0.5] + np.sum(z**2, axis=1)
+    found = []
+    for odd in ([], [1e9], [1e300]):
+        model = Quadratic(np.zeros((3, 3)))
+        values = np.append(y, odd)
+        points = np.vstack([z, *([[0.3, 0.1, 0.2]] * len(odd))])
+        g, H = model.fit(points, values, np.zeros(3), 0.0, np.eye(3), np.eye(3))
+        found.append(np.ldexp(np.append(g, H), model.exponent))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+    np.testing.assert_allclose(found[2], found[0], rtol=1e-6)
+
+
 def test_differences_of_huge_values_are_finite():
     d = differences(np.array([1.7e308, -1.7e308]), -1.7e308, 1024)
     assert d.tolist() == [pytest.approx(1.7e308 / 2.0**1023 / 4, rel=1e-12), 0.0]

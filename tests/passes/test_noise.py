@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.passes.driver import centre, continues_exactly, ellipsoid, rosenbrock, rotated_rastrigin, run
 
-from eglearn import AutoEGL, minimize
+from eglearn import AutoEGL, Status, minimize
 from eglearn.passes import NoisyAdaptation, Race, Watched
 from eglearn.passes.noise import Repeats
 
@@ -227,6 +227,30 @@ def test_a_batch_cut_by_the_budget_may_lack_the_repetition():
     assert len(r.add(u, 20)) == 6
     r.take(batch, np.append(np.arange(5.0), 0.5))
     assert r.differed
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_failures_around_the_minimum_under_noise(seed):
+    """A pass that begins where all fails must not end the search, nor be what it recommends."""
+    noise = np.random.default_rng(seed)
+
+    def fun(x):
+        far = np.max(np.abs(x - 1))
+        return np.nan if far > 1.2 else np.sum((x - 1) ** 2) * np.exp(0.5 * noise.standard_normal())
+
+    result = minimize(fun, [(-5, 5)] * 4, np.zeros(4), budget=15_000, seed=seed)
+    assert result.status is Status.BUDGET
+    assert result.progress["noisy"]
+    assert np.max(np.abs(result.x_favorite - 1)) < 0.1
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9, 1e12])
+def test_noise_above_a_large_offset_is_noise(offset):
+    noise = np.random.default_rng(0)
+    result = minimize(
+        lambda x: offset + np.sum(x**2) + 0.1 * noise.standard_normal(), [(-5, 5)] * 5, np.ones(5), budget=4000
+    )
+    assert result.progress["noisy"]
 
 
 def test_noise_in_many_dimensions():

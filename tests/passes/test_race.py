@@ -59,6 +59,13 @@ def test_the_search_that_is_foreseen_to_be_lower_has_more():
     assert share_of_evolution(lambda at: 1 - 0.001 * at, lambda at: 3 - 0.01 * at) < 0.1
 
 
+def test_long_races_go_on():
+    """The length of turns must not double for ever."""
+    r = race(2)
+    run(r, lambda u: np.abs(u - 0.1) @ [1.0, 2.0], 40_000)
+    assert r.restarts > 10
+
+
 def test_a_new_evolution_zooms_in_from_its_start():
     r = race(64, budget=3_000)
     r.used = 1_000
@@ -102,7 +109,7 @@ def test_separable_functions_are_solved_by_line_searches():
 
 def test_line_searches_are_tried_only_if_the_budget_is_large_beside_them():
     for budget, tried in ((2100, True), (1900, False)):  # the first test takes 101 evaluations in 10-D
-        rows = turns(race(10, budget=budget), lambda u: np.abs(u).sum(axis=1) + 3, budget)
+        rows = turns(race(10, budget=budget), lambda u: np.abs(u).sum(axis=1) + 3, 6000)
         assert (Axes in {kind for kind, _ in rows}) is tried
 
 

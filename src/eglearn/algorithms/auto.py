@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from .._typing import Array, State
 from ..passes import Watched
 from ..settings import Settings
@@ -65,14 +63,7 @@ class AutoEGL(AskTell):
             self._search.note_foreign(point, float(value))
         self._search.learn(u, y)
 
-    def progress(self) -> dict[str, float]:
-        """Numbers that tell how the search goes: of the current pass, how many restarts there were, and about noise.
-
-        ``noisy`` is 1 once noise was found that matters; then ``candidate`` is an estimate of the value at
-        ``x_favorite``, the median of the last batches around it.
-        """
-        if self.n == 0:
-            return {"candidate": self.best_y, "epsilon": math.nan, "restarts": 0.0, "noisy": 0.0}
+    def _progress(self) -> dict[str, float]:
         search = self._search
         noisy = search.noisy is not None
         return {

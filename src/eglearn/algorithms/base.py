@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from .. import __version__
 from .._typing import Array, Mask, State
 from ..box import Box, make_box
 from ..result import Status
+from ..serialize import copied
 from ..settings import Settings
 
 FORMAT = 1
@@ -33,8 +35,9 @@ _SAME_POINT = 1e-6
 _RESOLUTION = 2.0**-49
 
 
-# A run ends when two whole batches and at least so many points have failed in a row: small batches may be bad luck.
-_HOPELESS = 30
+# A run ends when two whole batches have failed in a row and, with them, at least this many points, this many times the
+# dimension, and this share of the budget, but not if it is more than that many: what fails may be most of the box.
+_HOPELESS, _HOPELESS_BY_N, _HOPELESS_SHARE, _SURELY_HOPELESS = 30, 10, 0.1, 1000
 
 
 @dataclass
@@ -49,6 +52,15 @@ class Batch:
     """(k,) values; NaN where the evaluation failed or is still to come."""
     told: Mask
     """(k,) of bool: whether an answer has come."""
+    at: Array | None = None
+    """(k, n) where they were evaluated, if that is not x to the last bit."""
+    rows: dict[bytes, list[int]] | None = None
+    """Rows by the bytes of x, equal points together; made when it is needed."""
+
+    def where(self, row: int) -> Array:
+        """The point as it was evaluated."""
+        point: Array = (self.x if self.at is None else self.at)[row]
+        return point
 
 
 class AskTell(ABC):
@@ -94,7 +106,7 @@ class AskTell(ABC):
         self.nit = 0
         self.n_failed = 0
         self._best_y = np.nan
-        self._best_u = self.box.start
+        self._best_u, self._best_x = self.box.start, self.box.to_x(self.box.start[None])[0]
         self._pending: Batch | None = None
         self._foreign: list[tuple[Array, float]] = []
         self._failed_in_a_row = self._failed_points = 0
@@ -130,8 +142,8 @@ class AskTell(ABC):
         """The current candidate in canonical coordinates."""
 
     @abstractmethod
-    def progress(self) -> dict[str, float]:
-        """Numbers that tell how the search goes, for displays and reports."""
+    def _progress(self) -> dict[str, float]:
+        """What ``progress`` tells."""
 
     # --- ask and tell -------------------------------------------------------------------------------------------
 
@@ -143,37 +155,52 @@ class AskTell(ABC):
     @property
     def best_y(self) -> float:
         """The lowest value so far; NaN if there is none."""
-        return self._best()[1]
+        return self._best()[2]
 
     @property
     def best_u(self) -> Array:
         """Where it was found, canonical coordinates."""
-        return self._best()[0]
+        return self._best()[1]
 
-    def _best(self) -> tuple[Array, float]:
-        """The best of the finished batches and of what is known of the pending one."""
+    @property
+    def best_x(self) -> Array:
+        """The best point so far, as it was evaluated; the start if there is none."""
+        return self._best()[0].copy()
+
+    def _best(self) -> tuple[Array, Array, float]:
+        """The best of the finished batches and of what is known of the pending one: x, u and value."""
         batch = self._pending
         if batch is not None and np.isfinite(batch.y).any():
             i = int(np.nanargmin(batch.y))
             if not self._best_y <= batch.y[i]:
-                return batch.u[i], float(batch.y[i])
-        return self._best_u, self._best_y
-
-    @property
-    def best_x(self) -> Array:
-        """The best point so far; the start if there is none."""
-        x: Array = self.box.to_x(self.best_u[None])[0]
-        return x
+                return batch.where(i), batch.u[i], float(batch.y[i])
+        return self._best_x, self._best_u, self._best_y
 
     @property
     def x_favorite(self) -> Array:
         """The current candidate: what the algorithm would recommend if values are noisy."""
-        x: Array = self.box.to_x((self.candidate_u if self.n > 0 else self.best_u)[None])[0]
+        return self._to_x(self.candidate_u[None])[0] if self.n > 0 else self.best_x
+
+    def progress(self) -> dict[str, float]:
+        """Numbers that tell how the search goes, for displays and reports.
+
+        All have ``candidate``, the value at the candidate, and ``epsilon``, the radius of the samples around it.
+        AutoEGL has ``restarts``, how many there were, and ``noisy``, 1 once noise was found that matters: then
+        ``candidate`` is an estimate of the value at ``x_favorite``, the median of the last batches around it.
+        """
+        return self._progress() if self.n > 0 else {"candidate": self.best_y, "epsilon": np.nan}
+
+    def _to_x(self, u: Array) -> Array:
+        """User points; of the best point the very one that was evaluated, since rounding may lead beside it."""
+        x: Array = self.box.to_x(u)
+        best_x, best_u, _ = self._best()
+        x[(u == best_u).all(axis=1)] = best_x
         return x
 
     def stop(self) -> Status | None:
         """Why the run is over, or None."""
-        if self._failed_in_a_row >= 2 and self._failed_points >= _HOPELESS:
+        limit = max(_HOPELESS, _HOPELESS_BY_N * self.n, _HOPELESS_SHARE * self.budget)
+        if self._failed_in_a_row >= 2 and self._failed_points >= min(limit, _SURELY_HOPELESS):
             return Status.ALL_FAILED
         if self._pending is not None:
             return None
@@ -192,7 +219,7 @@ class AskTell(ABC):
             raise RuntimeError(f"the run is over ({why.name}): ask() has no more points; check stop() before asking")
         if self._pending is None:
             proposal = self._propose() if self.n > 0 else np.empty((1, 0))
-            x = self.box.to_x(proposal[: self.budget - self.nfev])
+            x = self._to_x(proposal[: self.budget - self.nfev])
             # Back from x: what is learned from must be what is evaluated, rounding included.
             k = len(x)
             self._pending = Batch(x, self.box.to_u(x), np.full(k, np.nan), np.zeros(k, dtype=bool))
@@ -209,17 +236,32 @@ class AskTell(ABC):
             NaN, None or an infinite value says that the evaluation failed.
         """
         x, y = self._checked(x, y)
-        asked = self._asked_rows()
-        for point, value in zip(x, y, strict=True):
-            row = self._asked_row(point, asked)
-            if row is None:
-                if np.isfinite(value):
-                    self._foreign.append((self.box.to_u(point[None])[0], float(value)))
-                    self._note_best(self._foreign[-1][0], float(value))
-            else:
-                self._answer(row, point, float(value))
+        batch = self._pending
+        waiting = np.flatnonzero(~batch.told) if batch is not None else np.empty(0, dtype=int)
+        if batch is not None and np.array_equal(x, batch.x[waiting]):  # the usual case: all at once, in order
+            self._answer(waiting, y)
+        else:
+            self._sort_in(x, y)
         if self._pending is not None and self._pending.told.all():
             self._finish(self._pending)
+
+    def _sort_in(self, x: Array, y: Array) -> None:
+        """Find out for each point whether it was asked for."""
+        for point, value in zip(x, y, strict=True):
+            row = self._asked_row(point)
+            if row is not None:
+                self._move(row, point)
+                self._answer(np.array([row]), np.array([value]))
+            elif np.isfinite(value):
+                self._foreign.append((self.box.to_u(point[None])[0], float(value)))
+                self._note_best(point, self._foreign[-1][0], float(value))
+
+    def _move(self, row: int, point: Array) -> None:
+        """A point of the pending batch was evaluated there."""
+        batch = self._pending
+        if batch is not None and not np.array_equal(point, batch.x[row]):
+            batch.at = batch.x.copy() if batch.at is None else batch.at
+            batch.at[row], batch.u[row] = point, self.box.to_u(point[None])[0]
 
     def _checked(self, x: Any, y: Any) -> tuple[Array, Array]:
         try:
@@ -238,19 +280,16 @@ class AskTell(ABC):
             raise ValueError(f"x[{int(np.argmax(outside))}] is outside the bounds: such a point cannot be learned from")
         return points + 0.0, values  # + 0.0 turns -0.0, which compares equal but has other bytes, into 0.0
 
-    def _asked_rows(self) -> dict[bytes, list[int]]:
-        """Rows of the pending batch by the bytes of their points; equal points share an entry."""
-        rows: dict[bytes, list[int]] = {}
-        for row, point in enumerate(self._pending.x + 0.0 if self._pending is not None else ()):
-            rows.setdefault(point.tobytes(), []).append(row)
-        return rows
-
-    def _asked_row(self, point: Array, asked: dict[bytes, list[int]]) -> int | None:
+    def _asked_row(self, point: Array) -> int | None:
         """The row of the pending batch that ``point`` answers, or None for a foreign point."""
         batch = self._pending
         if batch is None:
             return None
-        same = asked.get(point.tobytes(), [])
+        if batch.rows is None:
+            batch.rows = {}
+            for row, asked in enumerate(batch.x + 0.0):
+                batch.rows.setdefault(asked.tobytes(), []).append(row)
+        same = batch.rows.get(point.tobytes(), [])
         for row in same:
             if not batch.told[row]:
                 return row
@@ -261,26 +300,24 @@ class AskTell(ABC):
         nearest = int(np.argmin(distance))
         return int(waiting[nearest]) if distance[nearest] <= _SAME_POINT else None
 
-    def _answer(self, row: int, point: Array, value: float) -> None:
+    def _answer(self, rows: npt.NDArray[np.intp], values: Array) -> None:
         batch = self._pending
         assert batch is not None
-        self.nfev += 1
-        batch.told[row] = True
-        batch.u[row] = self.box.to_u(point[None])[0]
-        if np.isfinite(value):
-            batch.y[row] = value
-        else:
-            self.n_failed += 1
+        self.nfev += len(rows)
+        batch.told[rows] = True
+        good = np.isfinite(values)
+        batch.y[rows[good]] = values[good]
+        self.n_failed += int((~good).sum())
 
-    def _note_best(self, u: Array, y: float) -> None:
+    def _note_best(self, x: Array, u: Array, y: float) -> None:
         if not self._best_y <= y:  # also when it is NaN: nothing known yet
-            self._best_u, self._best_y = u.copy(), y
+            self._best_x, self._best_u, self._best_y = x.copy(), u.copy(), y
 
     def _finish(self, batch: Batch) -> None:
         good = np.isfinite(batch.y)
         if good.any():
             i = int(np.nanargmin(batch.y))
-            self._note_best(batch.u[i], float(batch.y[i]))
+            self._note_best(batch.where(i), batch.u[i], float(batch.y[i]))
             self._failed_in_a_row = self._failed_points = 0
         else:
             self._failed_in_a_row += 1
@@ -314,6 +351,7 @@ class AskTell(ABC):
             "n_failed": self.n_failed,
             "best_y": self._best_y,
             "best_u": self._best_u.copy(),
+            "best_x": self._best_x.copy(),
             "failed_in_a_row": self._failed_in_a_row,
             "failed_points": self._failed_points,
             "converged": self._converged,
@@ -321,7 +359,7 @@ class AskTell(ABC):
             "foreign_y": [y for _, y in self._foreign],
             "pending": None
             if batch is None
-            else {"x": batch.x.copy(), "u": batch.u.copy(), "y": batch.y.copy(), "told": batch.told.copy()},
+            else {name: copied(getattr(batch, name)) for name in ("x", "u", "y", "told", "at")},
             "search": self._search_state() if self.n > 0 else {},
         }
 
@@ -345,11 +383,12 @@ class AskTell(ABC):
         self._rng.bit_generator.state = state["rng"]
         self.nfev, self.nit, self.n_failed = state["nfev"], state["nit"], state["n_failed"]
         self._best_y, self._best_u = state["best_y"], state["best_u"].copy()
+        self._best_x = state["best_x"].copy()
         self._failed_in_a_row, self._failed_points = state["failed_in_a_row"], state["failed_points"]
         self._converged = state["converged"]
         self._foreign = list(zip(state["foreign_u"], state["foreign_y"], strict=True))
         if state["pending"] is not None:
-            self._pending = Batch(**{name: value.copy() for name, value in state["pending"].items()})
+            self._pending = Batch(**{name: copied(value) for name, value in state["pending"].items()})
         if self.n > 0:
             self._load_search_state(state["search"])
         return self

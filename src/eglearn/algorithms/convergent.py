@@ -151,8 +151,7 @@ class ConvergentEGL(AskTell):
             if d.alpha > 0:
                 d.candidate = self._cube.to_u(d.candidate - d.alpha * gradient)
 
-    def progress(self) -> dict[str, float]:
-        """Numbers that tell how the descent goes."""
+    def _progress(self) -> dict[str, float]:
         d = self._descent
         return {
             "candidate": d.value,

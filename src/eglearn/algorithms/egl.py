@@ -187,8 +187,7 @@ class EGL(AskTell):
 
     # --- state --------------------------------------------------------------------------------------------------
 
-    def progress(self) -> dict[str, float]:
-        """Numbers that tell how the search goes."""
+    def _progress(self) -> dict[str, float]:
         search = self._search
         return {
             "candidate": search.values[-1] if search.values else math.nan,

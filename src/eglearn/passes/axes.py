@@ -18,6 +18,8 @@ _EVERY = 30
 # Combined gain over the sum of single gains, from which on a function counts as separable; if there is no gain, the
 # loss must be the sum of the losses to this share.
 _SEPARABLE, _ADDITIVE = 0.5, 0.01
+# Numbers in a batch of points, at most: profiles of many coordinates come in parts.
+_NUMBERS = 2_000_000
 # An interval is not worth a point when it is this short.
 _SHORTEST = 1e-9
 # What a next point must gain: this share of the profile's median above its best.
@@ -47,6 +49,7 @@ class Axes(Pass):
     fields: ClassVar[tuple[str, ...]] = (
         *Pass.fields,
         *("trusted", "centre", "value", "points", "values", "ratio", "testing", "waiting", "moved", "moved_y"),
+        *("places", "found"),
     )
 
     def __init__(self, rng: np.random.Generator, start: Array, value: float, trusted: bool = False) -> None:
@@ -57,6 +60,8 @@ class Axes(Pass):
         """(n, k): the profiles, sorted along the rows."""
         self.ratio = math.nan
         """Combined gain (or loss) over the sum of single ones at the last test."""
+        self.places, self.found = np.empty((self.n, 0)), np.empty(0)
+        """(n, k): the next points of the profiles, and the values of the first of them, row by row."""
         self.testing = False
         """Whether the next batch is a combined point."""
         self.waiting: list[int] = []
@@ -91,16 +96,21 @@ class Axes(Pass):
             if self.waiting:
                 best = np.where(np.arange(self.n) == self.waiting[0], best, self.moved)
             return best[None]
-        if self.points.shape[1] == 1:
-            places = np.tile(np.linspace(-1, 1, _GRID), (self.n, 1))
-        else:
-            count = min(math.ceil(4 / self.n), _PROFILE + 1 - self.points.shape[1])
-            left = np.argsort(self._needed_curvature(), axis=1, kind="stable")[:, :count]
-            places = 0.5 * np.take_along_axis(self.points, left, 1) + 0.5 * np.take_along_axis(self.points, left + 1, 1)
-        count = places.shape[1]
-        u = np.tile(self.centre, (self.n * count, 1))
-        u[np.arange(self.n * count), np.repeat(np.arange(self.n), count)] = places.ravel()
+        if not len(self.found):
+            self.places = self._new_places()
+        rows = np.arange(len(self.found), self.places.size)[: max(1, _NUMBERS // self.n)]
+        u = np.tile(self.centre, (len(rows), 1))
+        u[np.arange(len(rows)), rows // self.places.shape[1]] = self.places.flat[rows]
         return u
+
+    def _new_places(self) -> Array:
+        """(n, k)"""
+        if self.points.shape[1] == 1:
+            return np.tile(np.linspace(-1, 1, _GRID), (self.n, 1))
+        count = min(math.ceil(4 / self.n), _PROFILE + 1 - self.points.shape[1])
+        left = np.argsort(self._needed_curvature(), axis=1, kind="stable")[:, :count]
+        middle: Array = 0.5 * np.take_along_axis(self.points, left, 1)
+        return middle + 0.5 * np.take_along_axis(self.points, left + 1, 1)
 
     def _combined(self) -> tuple[Array, Array]:
         """The point of the best places of all profiles, and their values."""
@@ -135,17 +145,20 @@ class Axes(Pass):
         if self.testing:
             self._judge(y)
             return
+        # As they were evaluated, rounding included.
+        count = self.places.shape[1]
+        rows = np.arange(len(self.found), len(self.found) + len(y))
+        self.places.flat[rows] = u[np.arange(len(y)), rows // count]
+        self.found = np.append(self.found, y)
+        if len(self.found) < self.places.size:  # more parts follow, or the budget is at its end
+            return
+        y, self.found = self.found, np.empty(0)
         if not np.isfinite(y).any():
             self.done = "failed"
             return
-        count = len(y) // self.n  # less than proposed: the budget is at its end, and nothing follows
-        if count * self.n < len(y) or count == 0:
-            self.done = "cut"
-            return
         # A failed point stands as the worst one known: nothing is expected near it.
         y = np.where(np.isfinite(y), y, np.nanmax(np.append(y, self.values.max()))).reshape(self.n, count)
-        places = u[np.arange(len(u)), np.repeat(np.arange(self.n), count)].reshape(self.n, count)
-        points, values = np.hstack([self.points, places]), np.hstack([self.values, y])
+        points, values = np.hstack([self.points, self.places]), np.hstack([self.values, y])
         order = np.argsort(points, axis=1, kind="stable")
         before = self.points.shape[1] - 1
         self.points, self.values = np.take_along_axis(points, order, 1), np.take_along_axis(values, order, 1)

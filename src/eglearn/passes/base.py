@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from .._typing import Array, State
+from ..serialize import copied
 
 
 class Pass(ABC):
@@ -98,8 +99,3 @@ class Pass(ABC):
 
     def _derive(self) -> None:  # noqa: B027 - most passes need nothing
         """Set what follows from the fields."""
-
-
-def copied(value: Any) -> Any:
-    """The value, as a copy if it could change."""
-    return value.copy() if isinstance(value, np.ndarray | list) else value

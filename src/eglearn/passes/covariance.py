@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +19,41 @@ from .stopping import reason_to_stop
 _SMALLEST, _LARGEST_RATIO = 1e-11, 1e7
 # Over so many uses of the model is its success counted; with less than this share, it is rarely used.
 _COUNTED, _WORTHWHILE = 20, 0.1
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Weights of sorted samples and rates of learning from them (the tutorial, table 1)."""
+
+    positive: Array
+    """Of the better half; their sum is 1."""
+    negative: Array
+    """Of the worse half."""
+    mu_eff: float
+    cc: float
+    cs: float
+    c1: float
+    cmu: float
+    damping: float
+
+    @classmethod
+    def of(cls, n: int, size: int) -> Rates:
+        """For ``size`` samples in ``n`` dimensions."""
+        raw = math.log((size + 1) / 2) - np.log(np.arange(1, size + 1))
+        mu = max(size // 2, 1)
+        positive, negative = raw[:mu] / raw[:mu].sum() if size > 1 else np.ones(1), raw[mu:]
+        mu_eff = 1 / float(np.sum(positive**2))
+        c1 = 2 / ((n + 1.3) ** 2 + mu_eff)
+        cmu = min(1 - c1, 2 * (0.25 + mu_eff + 1 / mu_eff - 2) / ((n + 2) ** 2 + mu_eff))
+        cs = (mu_eff + 2) / (n + mu_eff + 5)
+        if negative.any():
+            negative = negative / -negative.sum()
+            mu_eff_negative = 1 / float(np.sum(negative**2))
+            negative *= min(1 + c1 / cmu, 1 + 2 * mu_eff_negative / (mu_eff + 2), (1 - c1 - cmu) / (n * cmu))
+        return cls(
+            positive, negative, mu_eff, cc=(4 + mu_eff / n) / (n + 4 + 2 * mu_eff / n), cs=cs, c1=c1, cmu=cmu,
+            damping=1 + 2 * max(0.0, math.sqrt((mu_eff - 1) / (n + 1)) - 1) + cs,
+        )  # fmt: skip
 
 
 class Adaptation(Pass):
@@ -66,25 +102,9 @@ class Adaptation(Pass):
         self._derive()
 
     def _derive(self) -> None:
-        """Weights and rates (the tutorial's table 1)."""
+        """What follows from dimension and population."""
         n, size = self.n, self.size
-        raw = math.log((size + 1) / 2) - np.log(np.arange(1, size + 1))
-        mu = size // 2
-        positive, negative = raw[:mu] / raw[:mu].sum(), raw[mu:]
-        self._positive = positive
-        self._mu_eff = mu_eff = 1 / float(np.sum(positive**2))
-        self._cc = (4 + mu_eff / n) / (n + 4 + 2 * mu_eff / n)
-        self._cs = (mu_eff + 2) / (n + mu_eff + 5)
-        self._c1 = 2 / ((n + 1.3) ** 2 + mu_eff)
-        self._cmu = min(1 - self._c1, 2 * (0.25 + mu_eff + 1 / mu_eff - 2) / ((n + 2) ** 2 + mu_eff))
-        self._damping = 1 + 2 * max(0.0, math.sqrt((mu_eff - 1) / (n + 1)) - 1) + self._cs
-        mu_eff_negative = float(negative.sum() ** 2 / np.sum(negative**2))
-        scale = min(
-            1 + self._c1 / self._cmu,
-            1 + 2 * mu_eff_negative / (mu_eff + 2),
-            (1 - self._c1 - self._cmu) / (n * self._cmu),
-        )
-        self._weights = np.concatenate([positive, negative / -negative.sum() * scale])
+        self._rates = Rates.of(n, size)
         self._expected = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))
         self._uses_model = size <= 2 * default_batch(n)
 
@@ -122,7 +142,8 @@ class Adaptation(Pass):
             self._judge_model(bool(wins), not y[0] <= y[order[self.size // 2]])
         self._note_best(u, y)
         jump = u[0].copy() if wins and self.trust >= 1 else None
-        self._adapt(u[order], int(good.sum()), int(np.argmin(order)) if injected else None)
+        place = int(np.argmin(order)) if injected and good[0] else None
+        self._adapt(u[order[: int(good.sum())]], place)
         if jump is not None:
             self.mean = jump
         if self._uses_model:
@@ -143,34 +164,34 @@ class Adaptation(Pass):
 
     # --- the distribution ---------------------------------------------------------------------------------------
 
-    def _adapt(self, u: Array, n_good: int, injected: int | None) -> None:
-        """Move mean, paths, C and sigma; ``u`` has the best point first."""
+    def _adapt(self, u: Array, injected: int | None) -> None:
+        """Move mean, paths, C and sigma; ``u`` are the points that did not fail, the best first."""
         n = self.n
+        r = self._rates if len(u) == self.size else Rates.of(n, len(u))
         steps = (u - self.mean) / self.sigma
         if injected is not None:  # a long way of the model must not blow up the distribution (Hansen 2011: injection)
             far = length((self.B.T @ steps[injected]) / self.D)
             steps[injected] *= min(1.0, (self._expected + 2) / far) if far > 0 else 1.0
-        positive = self._positive[:n_good] / self._positive[:n_good].sum()
-        mean_step = positive @ steps[: len(positive)]
+        mean_step = r.positive @ steps[: len(r.positive)]
         self.mean = np.clip(self.mean + self.sigma * mean_step, -1, 1)
         white = self.B @ ((self.B.T @ mean_step) / self.D)
-        cs, cc, c1, cmu = self._cs, self._cc, self._c1, self._cmu
-        self.path_s = (1 - cs) * self.path_s + math.sqrt(cs * (2 - cs) * self._mu_eff) * white
+        cs, cc, c1, cmu = r.cs, r.cc, r.c1, r.cmu
+        self.path_s = (1 - cs) * self.path_s + math.sqrt(cs * (2 - cs) * r.mu_eff) * white
         self.batches += 1
         speed = length(self.path_s) / self._expected
         steady = speed / math.sqrt(1 - (1 - cs) ** (2 * self.batches)) < 1.4 + 2 / (n + 1)
-        self.path_c = (1 - cc) * self.path_c + steady * math.sqrt(cc * (2 - cc) * self._mu_eff) * mean_step
-        weights = self._weights.copy()
+        self.path_c = (1 - cc) * self.path_c + steady * math.sqrt(cc * (2 - cc) * r.mu_eff) * mean_step
+        weights = np.concatenate([r.positive, r.negative])
+        keep = 1 + c1 * (1 - steady) * cc * (2 - cc) - c1 - cmu * float(weights.sum())
         bad = weights < 0
         lengths = np.sum(((steps[bad] @ self.B) / self.D) ** 2, axis=1)
         weights[bad] *= n / np.maximum(lengths, 1e-12)
-        keep = 1 + c1 * (1 - steady) * cc * (2 - cc) - c1 - cmu * float(self._weights.sum())
         self.C = keep * self.C + c1 * np.outer(self.path_c, self.path_c) + cmu * (steps.T * weights) @ steps
-        self.sigma *= math.exp(min(1.0, cs / self._damping * (speed - 1)))
+        self.sigma *= math.exp(min(1.0, cs / r.damping * (speed - 1)))
         if self.batches - self.decomposed > 1 / (c1 + cmu) / n / 10:
             self.C = 0.5 * (self.C + self.C.T)
             variances, self.B = np.linalg.eigh(self.C)
-            self.D = np.sqrt(np.maximum(variances, 1e-14 * variances[-1]))
+            self.D = np.sqrt(np.maximum(variances, variances[-1] / _LARGEST_RATIO**2))
             self.decomposed = self.batches
 
     # --- the model ----------------------------------------------------------------------------------------------
@@ -183,7 +204,7 @@ class Adaptation(Pass):
             self.trust = max(0.7 * self.trust, 0.1)
 
     def _asks_model(self) -> bool:
-        if not self._uses_model or len(self.y) < self.n + 2 or self.batches % max(1, self.n // 40) != 0:
+        if not self._uses_model or len(self.y) < self.n + 2:
             return False
         poor = len(self.hits) == _COUNTED and sum(self.hits) <= _WORTHWHILE * _COUNTED
         return not poor or bool(self.rng.random() < _WORTHWHILE)
@@ -202,6 +223,6 @@ class Adaptation(Pass):
     def _reason_to_stop(self, y: Array) -> str | None:
         if self.radius < _SMALLEST:
             return "converged"
-        if self.D[-1] > _LARGEST_RATIO * self.D[0]:
+        if self.D[-1] > 0.999 * _LARGEST_RATIO * self.D[0]:  # D is kept within the ratio
             return "degenerate"
         return reason_to_stop(self.history, y, self.batches, self.n / self.size)

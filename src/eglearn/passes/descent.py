@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import Array
+from ..steps import length
 from .base import Pass
 from .model import Quadratic, ball_step, box_step, differences, memory
 
@@ -44,7 +45,7 @@ class Descent(Pass):
 
     fields: ClassVar[tuple[str, ...]] = (
         *Pass.fields,
-        *("delta", "m", "batches", "H", "exponent", "A", "inverse", "u", "y"),
+        *("delta", "m", "H", "exponent", "A", "inverse", "u", "y"),
         *("directions", "ratio", "predicted", "reach"),
     )
 
@@ -53,7 +54,6 @@ class Descent(Pass):
         n = self.n
         self.delta = delta
         self.m = m if m is not None else default_batch(n)
-        self.batches = 0
         self.H, self.exponent = np.zeros((n, n)), 0
         self.A, self.inverse = np.eye(n), np.eye(n)
         """The metric: u = centre + delta A z."""
@@ -85,7 +85,10 @@ class Descent(Pass):
         while len(self.directions) < count:
             q, _ = np.linalg.qr(self.rng.standard_normal((self.n, self.n)))
             self.directions = np.vstack([self.directions, q])
-        offsets = self.directions[:count] * self.rng.choice([-self.delta, self.delta], (count, 1)) @ self.A
+        lengths = self.rng.choice([-self.delta, self.delta], (count, 1))
+        if self.n == 1:  # there are but two directions: other places
+            lengths *= self.rng.uniform(0.5, 1.0, (count, 1))
+        offsets = self.directions[:count] * lengths @ self.A
         self.directions = self.directions[count:]
         u = middle + offsets
         inside: Array = np.clip(np.where(np.abs(u) > 1, middle - offsets, u), -1, 1)  # mirrored at the faces
@@ -101,6 +104,10 @@ class Descent(Pass):
         if (np.abs(self.best_u + step) > 1).any():
             step = box_step(inverse.T @ g, self.H, self.best_u, float(np.linalg.norm(step)))
             z = inverse @ step
+            # As long as the step without faces, but perhaps in a steep direction, where the region is narrow.
+            size = length(z)
+            if size > 1:
+                step, z = step / size, z / size
         self.predicted = -float(g @ z + 0.5 * z @ H @ z)
         self.reach = float(np.linalg.norm(z))
         return step
@@ -116,9 +123,7 @@ class Descent(Pass):
         size = 4 * memory(self.n)
         self.u, self.y = np.vstack([self.u, u[good]])[-size:], np.concatenate([self.y, y[good]])[-size:]
         self._note_best(u, y)
-        self.batches += 1
-        # An eigendecomposition costs n^3, a batch little more than n^2.
-        if not first and self.batches % max(1, self.n // 40) == 0:
+        if not first:
             self._earn_metric()
         if self.delta <= _SMALLEST:
             self.done = "converged"

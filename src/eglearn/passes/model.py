@@ -21,11 +21,14 @@ _FREE = 1e4
 _RIDGE = 1e-8
 # Within this distance, the newest samples are taken; beyond, the nearest.
 _NEAR = 1.2
+# Values so many times further off than the median are left out: the penalty of an infeasible point, say, which would
+# drown all others.
+_OUTLIER = 1e6
 
 
 def memory(n: int) -> int:
     """S, the number of samples in a fit."""
-    return min(3 * n + 20, 400)
+    return 3 * n + 20
 
 
 def differences(y: Array, origin: float, exponent: int) -> Array:
@@ -71,10 +74,15 @@ class Quadratic:
         z = (u - centre) @ inverse.T
         distance = np.sqrt(np.einsum("ij,ij->i", z, z))
         chosen = np.lexsort((-np.arange(len(y)), np.maximum(distance, _NEAR)))[: memory(len(centre))]
+        quarters = y[chosen] * 0.25 - value * 0.25
+        middle = float(np.median(np.abs(quarters)))
+        if middle > 0:
+            usual = np.abs(quarters) * (1 / _OUTLIER) <= middle
+            chosen, quarters = chosen[usual], quarters[usual]
         z, distance = z[chosen], distance[chosen]
-        self._change_unit(y[chosen] * 0.25 - value * 0.25)
+        self._change_unit(quarters)
         H = A.T @ self.H @ A
-        residual = differences(y[chosen], value, self.exponent) - 0.5 * np.einsum("ij,ij->i", z @ H, z)
+        residual = np.ldexp(quarters, -self.exponent) - 0.5 * np.einsum("ij,ij->i", z @ H, z)
         # The minimiser is value = F sum a, g = F sum a z, dH = sum a z z^T, where K a = residual (Lagrange).
         gram = z @ z.T
         K = _FREE + _FREE * gram + 0.5 * gram * gram
@@ -84,10 +92,12 @@ class Quadratic:
         if trouble != 0 or not np.isfinite(a).all():
             return np.zeros_like(centre), H
         change = (z.T * a) @ z
-        H = H + 0.5 * (change + change.T)
         back = inverse.T @ change @ inverse
-        self.H = self.H + 0.5 * (back + back.T)
-        return _FREE * (z.T @ a), H
+        new = self.H + 0.5 * (back + back.T)
+        if not np.isfinite(new).all():
+            return np.zeros_like(centre), H
+        self.H = new
+        return _FREE * (z.T @ a), H + 0.5 * (change + change.T)
 
     def _change_unit(self, quarters: Array) -> None:
         """Choose the unit such that the largest of the values is about 1."""
@@ -103,6 +113,8 @@ class Quadratic:
 
 def ball_step(g: Array, H: Array, radius: float) -> Array:
     """The minimum of g . p + p . H p / 2 over |p| <= radius (Moré and Sorensen 1983, by eigenvectors)."""
+    if not (np.isfinite(g).all() and np.isfinite(H).all()):
+        return np.zeros_like(g)  # beyond the range of floats: no step rather than a wild one
     curvature, V = np.linalg.eigh(H)
     slope = V.T @ g
     if curvature[0] > 0 and (np.abs(slope) <= radius * curvature).all():  # no component is too long, none overflows

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import Array, State
-from .base import copied
+from ..serialize import copied
 from .covariance import Adaptation
 
 # Noise below this share of the spread of values in a batch does not matter; nor does other noise as long as more is
@@ -18,8 +18,8 @@ _MATTERS, _STRIKES = 0.01, 3
 _NEGLIGIBLE = 1e-6
 # Evaluations until the next repetition, as a multiple of those so far: if all values were repeated, and if not.
 _RARELY, _OFTEN = 2.0, 1.25
-# Differences below this share of the values are rounding: the way to x and back may change a last digit.
-_ROUNDING = 2.0**-40
+# Differences below this share of the values, some units of the last place, are rounding: sums in another order.
+_ROUNDING = 2.0**-48
 # Points of a batch that can tell a spread.
 _ENOUGH = 4
 # Evaluations of the point where the search under noise begins, and the quantile of their values that stands for it: the
@@ -113,6 +113,7 @@ class Repeats:
         self.known = apart <= _ROUNDING * size
         if self.known:
             self.strikes = max(self.strikes - 1, 0)
+            self.before = again
             return
         self.differed = True
         gain = self.before * 0.25 - again * 0.25

@@ -22,6 +22,8 @@ _KINDS: dict[str, type[Pass]] = {kind.__name__: kind for kind in (Subspace, Seca
 _FIRST_TURN, _TURN, _SUBSPACE = 1 / 8, 1, 5
 # Turns in a row: so many times more in each round, up to that many.
 _MORE, _IN_A_ROW = 4, 32
+# Rounds after which neither grows.
+_GROWING = 3
 # How far ahead values are foreseen, evaluations by the dimension.
 _AHEAD = 8
 # The evolution's first step size, and the share of it to which it falls at least until the budget is used.
@@ -61,7 +63,7 @@ class Race(Turns):
         self.turn, self.turn_used, self.lowest = 0, 0, math.inf
         """Whose turn it is, its evaluations, and a quarter of its lowest value."""
         self.row, self.rounds = 1, 0
-        """Turns in a row, and how often both have had theirs."""
+        """Turns in a row, and how often both have had theirs, as long as it matters."""
         self.levels, self.forecasts = [math.inf, math.inf], [math.inf, math.inf]
         """Of each search: ``lowest`` of its last turn, and what is foreseen, in quarters too."""
         self.straight = False
@@ -105,7 +107,7 @@ class Race(Turns):
         if goes_on and self.row < min(_MORE**self.rounds, _IN_A_ROW):
             self.row += 1
         else:
-            self.rounds += self.turn
+            self.rounds = min(self.rounds + self.turn, _GROWING)
             self.turn, self.row = 1 - self.turn, 1
         self.turn_used, self.lowest = 0, math.inf
 

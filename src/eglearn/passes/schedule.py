@@ -71,7 +71,7 @@ class Schedule(Turns):
         self.doublings = self.longest = 0
         """How often the large population doubled, and evaluations of the longest pass."""
         self.spent, self.reached = [0] * len(_RESTARTS), [-math.inf] * len(_RESTARTS)
-        """Evaluations of each kind of restart, and the best value that it found; -inf: not tried."""
+        """Evaluations of each kind of restart, and the best value that it found; -inf: not tried, inf: none found."""
         self.exact = False
         """Whether the line searches found a sum over coordinates: its minimum is known but for the last digits."""
         self.found = False
@@ -174,10 +174,9 @@ class Schedule(Turns):
             self._restart()
 
     def _account(self, kind: int, p: Pass) -> None:
-        first = self.spent[kind] == 0
+        before = math.inf if self.spent[kind] == 0 else self.reached[kind]
         self.spent[kind] += p.used
-        if not math.isnan(p.best_y):
-            self.reached[kind] = p.best_y if first else min(self.reached[kind], p.best_y)
+        self.reached[kind] = before if math.isnan(p.best_y) else min(before, p.best_y)
 
     def _next_kind(self) -> str:
         """The kind of restart that lags most behind its share."""

@@ -173,8 +173,7 @@ class Subspace(Pass):
             self._correct(u[1 + self.inside :] - self.middle, v[1 + self.inside :] - at_middle)
         before = self.best_u
         self._note_best(u, y)
-        if not first:
-            self.g = self.g + self._product(self.best_u - before)
+        self.g = self.g + self._product(self.best_u - before)
         self.batches += 1
         kept = np.flatnonzero(np.isfinite(y[: 1 + self.inside]))
         size = 3 * memory(_ACTIVE)
@@ -192,8 +191,13 @@ class Subspace(Pass):
             return
         shift = self.exponent - exponent_of(quarters)
         self.exponent -= shift
-        self.predicted, self.c = math.ldexp(self.predicted, shift), math.ldexp(self.c, shift)
-        self.g, self.H = np.ldexp(self.g, shift), np.ldexp(self.H, shift)
+        with np.errstate(over="ignore"):
+            self.g, self.H = np.ldexp(self.g, shift), np.ldexp(self.H, shift)
+            self.predicted, self.c = (float(v) for v in np.ldexp([self.predicted, self.c], shift))
+        if not (math.isfinite(self.c) and np.isfinite(self.g).all() and np.isfinite(self.H).all()):
+            # What was learned from values beyond comparison with these is of no use for them.
+            self.g, self.H = np.zeros_like(self.g), np.zeros_like(self.H)
+            self.predicted = self.c = 0.0
 
     def _judge(self, change: float) -> None:
         """Change the radius by how good the prediction was; a failed candidate is a bad one."""

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._typing import Array, State
-from .base import Pass, copied
+from ..serialize import copied
+from .base import Pass
 
 
 class Turns(ABC):

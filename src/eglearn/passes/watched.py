@@ -8,7 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import Array, State
-from .base import Pass, copied
+from ..serialize import copied
+from .base import Pass
+from .descent import default_batch
 from .noise import NoisyAdaptation, Repeats
 from .race import Race
 from .schedule import Schedule
@@ -24,6 +26,9 @@ class Watched:
     Then adaptations of large populations follow one another: from where the search has come to, with twice the
     population where one stagnates, and from another place where one ends for another reason.
 
+    While nothing but failures is known, random points of the whole cube are tried; the search begins at the best of
+    the first that have values.
+
     Parameters
     ----------
     rng : numpy.random.Generator
@@ -35,11 +40,13 @@ class Watched:
         Evaluations in all; None: very many.
     """
 
-    fields: ClassVar[tuple[str, ...]] = ("budget", "used", "size", "ended_u", "ended_value", "passes")
+    fields: ClassVar[tuple[str, ...]] = ("m", "budget", "used", "lost", "size", "ended_u", "ended_value", "passes")
 
     def __init__(self, rng: np.random.Generator, start: Array, m: int | None = None, budget: int | None = None) -> None:
         n = len(start)
-        self.rng, self.budget = rng, budget
+        self.rng, self.m, self.budget = rng, m, budget
+        self.lost = False
+        """Whether all evaluations so far have failed."""
         self.search = _kind(n)(rng, start, m, budget)
         self.repeats = Repeats(start)
         self.noisy: NoisyAdaptation | None = None
@@ -77,12 +84,21 @@ class Watched:
 
     def propose(self) -> Array:
         """The next batch."""
+        if self.lost:
+            n = len(self.ended_u)
+            return self.rng.uniform(-1, 1, (default_batch(n), n))
         batch = self.search.propose() if self.noisy is None else self.noisy.propose()
         return self.repeats.add(batch, self.used)
 
     def learn(self, u: Array, y: Array) -> None:
         """Learn from the batch, and begin another pass if need be."""
         self.used += len(y)
+        if self.lost and np.isfinite(y).any():
+            self._begin_search(u[np.nanargmin(y)])
+            return
+        self.lost = self.lost or (self.used == len(y) and not np.isfinite(y).any())
+        if self.lost:
+            return
         tried = self.repeats.on_trial
         u, y = self.repeats.take(u, y)
         if tried:
@@ -96,15 +112,19 @@ class Watched:
             if self.noisy.done is not None:
                 self._next(self.noisy)
 
+    def _begin_search(self, place: Array) -> None:
+        left = None if self.budget is None else self.budget - self.used
+        self.search, self.lost = _kind(len(place))(self.rng, place, self.m, left), False
+
     def _next(self, p: NoisyAdaptation) -> None:
-        if not self.ended_value <= p.value:
+        if not math.isnan(p.value) and not self.ended_value <= p.value:
             self.ended_u, self.ended_value = p.mean, p.value
         self.passes += 1
         if p.done == "stagnant":  # noise hides what is left to gain there: more points see more
             self.size *= 2
             self._begin(p.mean, min(4 * p.radius, _SIGMA))
-        elif p.done == "failed":  # back to where values are
-            self._begin(self.favorite[0], _SIGMA)
+        elif p.done == "failed":  # back to where values are, and closer
+            self._begin(self.ended_u, 0.5 * p.sigma)
         else:
             self._begin(self.rng.uniform(-0.8, 0.8, len(p.mean)), _SIGMA)
 
@@ -113,7 +133,10 @@ class Watched:
 
     def note_foreign(self, u: Array, y: float) -> None:
         """A point from elsewhere."""
-        self.search.note_foreign(u, y)
+        if self.lost:
+            self._begin_search(u)
+        else:
+            self.search.note_foreign(u, y)
 
     # --- state --------------------------------------------------------------------------------------------------
 
