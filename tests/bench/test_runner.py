@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -32,10 +33,18 @@ def crashing(run):
         run.fun(run.random_point())
     raise ZeroDivisionError("as it must")
 
+@algorithm("leaving")
+def leaving(run):
+    "Leaves after 3 evaluations."
+    for _ in range(3):
+        run.fun(run.random_point())
+    raise SystemExit("enough")
+
 @algorithm("dying")
 def dying(run):
     "Its process is killed."
-    run.fun(run.x0)
+    for _ in range(5):
+        run.fun(run.x0)
     os.kill(os.getpid(), signal.SIGKILL)
 
 @algorithm("sleepy")
@@ -105,8 +114,10 @@ def test_a_larger_grid_adds_to_what_is_there(tmp_path):
 
 
 def test_a_crash_is_recorded_at_its_best_so_far(tmp_path, plugin):
-    table = run_benchmark(tmp_path, **ONE, algorithms=["crashing", "random"], budget=50, plugins=[plugin])
-    crashed, fine = table.to_pylist()
+    table = run_benchmark(tmp_path, **ONE, algorithms=["crashing", "leaving", "random"], budget=50, plugins=[plugin])
+    crashed, left, fine = table.to_pylist()
+    assert (left["status"], left["evaluations"]) == ("failed", 3)
+    assert left["error"].startswith("SystemExit: enough")
     assert crashed["status"] == "failed"
     assert crashed["error"].startswith("ZeroDivisionError: as it must (bench_plugin.py:")
     assert crashed["evaluations"] == 7
@@ -119,8 +130,18 @@ def test_a_killed_worker_does_not_stop_the_benchmark(tmp_path, plugin):
     killed, fine = table.to_pylist()
     assert killed["status"] == "killed"
     assert "-9, 2 times" in killed["error"]
-    assert killed["target_evaluations"] == [-1] * 51
+    assert killed["evaluations"] == 5
+    assert killed["best_gap"] == killed["y0"] - killed["f_opt"]
+    assert [k for k in killed["target_evaluations"] if k > 0] == [5] * sum(killed["best_gap"] <= t for t in TARGETS)
+    assert (killed["trace_evaluations"], killed["trace_gap"]) == ([5], [pytest.approx(killed["best_gap"])])
     assert fine["evaluations"] == 50
+
+
+def test_rows_tell_which_code_made_them():
+    (known,) = {
+        json.loads(execute(Job(Problem("bbob", 1, 2, 1), "random", k, 5))["versions"])["source"] for k in (0, 1)
+    }
+    assert re.fullmatch("[0-9a-f]{8}", known)
 
 
 SCRIPT = """
@@ -215,6 +236,16 @@ def test_on_dask(tmp_path):
         )
     local = run_benchmark(tmp_path / "local", **ONE, algorithms=["random", "cma"], budget=50)
     assert without_clocks(table.to_pylist()) == without_clocks(local.to_pylist())
+
+
+def test_finished_runs_that_were_not_observed_are_not_passed_over(tmp_path):
+    run_benchmark(tmp_path / "out", **ONE, algorithms=["random"], budget=20)
+    with pytest.raises(ValueError, match=r"1 runs in .*out were not observed"):
+        run_benchmark(tmp_path / "out", **ONE, algorithms=["random"], budget=20, observe=tmp_path / "official")
+    run_benchmark(tmp_path / "out", **ONE, algorithms=["random"], budget=21, observe=tmp_path / "official")
+    run_benchmark(tmp_path / "more", **ONE, algorithms=["random"], budget=22, observe=tmp_path / "official")
+    run_benchmark(tmp_path / "out", **ONE, algorithms=["random"], budget=21, observe=tmp_path / "official")
+    assert len(list((tmp_path / "official" / "random").iterdir())) == 2  # budgets do not replace one another
 
 
 def test_official_data_are_read_by_cocopp(tmp_path):

@@ -17,6 +17,7 @@ import math
 import os
 import tempfile
 import time
+from collections.abc import MutableSequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -272,6 +273,8 @@ class Objective:
         self.projected = 0
         self.best_x, self.best_y = self.x0, math.inf
         self.cpu_function = self.cpu_inside = 0.0
+        self.so_far: MutableSequence[float] | None = None
+        """Memory that outlives this process: evaluations, f_opt, y0 and the best gap."""
 
     def _observe(self, folder: Path, name: str) -> None:
         import cocoex
@@ -319,6 +322,8 @@ class Objective:
         self.record.add(max((self._free(point) if self.problem.noisy else y) - self.f_opt, 0.0))
         if y < self.best_y:
             self.best_x, self.best_y = point.copy(), y
+        if self.so_far is not None:
+            self.so_far[:] = (self.record.evaluations, self.f_opt, self.y0, self.record.best)
         self.cpu_function += after - before
         self.cpu_inside += time.process_time() - begun
         return y

@@ -43,7 +43,8 @@ class Job:
     def name(self) -> str:
         """A name for files."""
         p = self.problem
-        return f"{self.algorithm}/{p.suite}_f{p.function:03d}_d{p.dimension:02d}_i{p.instance:02d}_s{self.seed}"
+        where = f"{p.suite}_f{p.function:03d}_d{p.dimension:02d}_i{p.instance:02d}"
+        return f"{self.algorithm}/{where}_s{self.seed}_b{self.budget}"
 
     def columns(self) -> Row:
         """The columns that say which run a row is."""

@@ -17,12 +17,13 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
 from .algorithms import ALGORITHMS, get_algorithm
 from .problems import SUITES, Problem
 from .rows import Folder, Job, Row, load_results
-from .worker import ONE_THREAD, child, execute, lost, run_apart
+from .worker import ONE_THREAD, SO_FAR, child, execute, lost, run_apart
 
 __all__ = ["Job", "Progress", "execute", "jobs", "load_results", "run_benchmark"]
 
@@ -129,6 +130,13 @@ def run_benchmark(
     grid = jobs(suite, dims, functions, instances, algorithms, budget, seeds)
     todo = [job for job in grid if job.key not in finished]
     target = None if observe is None else os.path.abspath(observe)
+    unseen = [job for job in grid if job.key in finished and target and not Path(target, job.name).exists()]
+    if unseen:
+        folder.close()
+        raise ValueError(
+            f"{len(unseen)} runs in {os.fspath(out)} were not observed, and finished ones are not repeated: choose "
+            "another folder for the results"
+        )
     begun, spent, failed = time.monotonic(), 0.0, 0
     estimate = {job.key: _cost(job) for job in todo}
     ahead = sum(estimate.values())
@@ -158,7 +166,7 @@ def _on_processes(
 ) -> Generator[tuple[Job, Row]]:
     context = multiprocessing.get_context("forkserver")
     queue = [(job, 1) for job in reversed(todo)]
-    active: dict[Connection, tuple[Any, Job, int]] = {}
+    active: dict[Connection, tuple[Any, Job, int, Any]] = {}
     saved = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # the fork server reads it once, when it starts
     try:
@@ -167,13 +175,14 @@ def _on_processes(
             while queue and len(active) < workers:
                 job, tries = queue.pop()
                 ours, theirs = context.Pipe()
-                process = context.Process(target=child, args=(theirs, job, observe, plugins), daemon=True)
+                so_far = context.RawArray("d", len(SO_FAR))
+                process = context.Process(target=child, args=(theirs, job, observe, plugins, so_far), daemon=True)
                 process.start()
                 theirs.close()
-                active[ours] = (process, job, tries)
+                active[ours] = (process, job, tries, so_far)
             for pipe in wait(list(active)):
                 assert isinstance(pipe, Connection)
-                process, job, tries = active.pop(pipe)
+                process, job, tries, so_far = active.pop(pipe)
                 row: Row | None
                 try:
                     row = pipe.recv()
@@ -186,9 +195,10 @@ def _on_processes(
                 elif tries < _TRIES:
                     queue.append((job, tries + 1))
                 else:
-                    yield job, lost(job, "killed", f"its process ended with code {process.exitcode}, {tries} times")
+                    why = f"its process ended with code {process.exitcode}, {tries} times"
+                    yield job, lost(job, "killed", why, so_far)
     finally:
-        for pipe, (process, _, _) in active.items():
+        for pipe, (process, *_) in active.items():
             process.kill()
             process.join()
             pipe.close()

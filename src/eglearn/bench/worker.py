@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import functools
+import hashlib
 import importlib
 import importlib.metadata
 import json
@@ -17,6 +19,7 @@ import threading
 import time
 import traceback
 import warnings
+from collections.abc import MutableSequence, Sequence
 from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -28,10 +31,13 @@ from .algorithms import Run, get_algorithm
 from .problems import TARGETS, Problem, _RunOver
 from .rows import Job, Row
 
+SO_FAR = ("evaluations", "f_opt", "y0", "best_gap")
+"""What a run writes down as it goes, for the case that its process is killed."""
+
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def execute(job: Job, observe: str | None = None) -> Row:
+def execute(job: Job, observe: str | None = None, so_far: MutableSequence[float] | None = None) -> Row:
     """Do a run in this process; an algorithm that raises is a row with status "failed", at its best so far.
 
     Parameters
@@ -39,6 +45,8 @@ def execute(job: Job, observe: str | None = None) -> Row:
     job : Job
     observe : path or None
         Where to write COCO's official data, one folder a run below one folder an algorithm.
+    so_far : sequence of float or None
+        Memory for `SO_FAR`.
     """
     entry = get_algorithm(job.algorithm)
     entry.load()
@@ -47,6 +55,7 @@ def execute(job: Job, observe: str | None = None) -> Row:
     if folder is not None:
         shutil.rmtree(folder, ignore_errors=True)  # of an earlier attempt
     objective = job.problem.open(job.budget, seed=job.seed, folder=folder, name=job.algorithm)
+    objective.so_far = so_far
     run = Run(objective, job.seed)
     status, error = "finished", ""
     begun = time.process_time()
@@ -56,7 +65,7 @@ def execute(job: Job, observe: str | None = None) -> Row:
             entry.function(run)
     except _RunOver:
         pass
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         status, error = "failed", describe(problem)
     used = time.process_time() - begun
     recommended = objective.best_x
@@ -88,13 +97,19 @@ def execute(job: Job, observe: str | None = None) -> Row:
     return row
 
 
-def lost(job: Job, status: str, error: str) -> Row:
-    """The row of a run whose process left nothing behind."""
+def lost(job: Job, status: str, error: str, so_far: Sequence[float] = ()) -> Row:
+    """The row of a run whose process left nothing behind but, perhaps, `SO_FAR`.
+
+    Targets count as reached at the last evaluation that is known.
+    """
+    known = bool(len(so_far)) and so_far[0] > 0
+    evaluations, f_opt, y0, gap = so_far if known else (0, math.nan, math.nan, math.inf)
     return job.columns() | {
-        "evaluations": 0, "projected": 0, "f_opt": math.nan, "y0": math.nan, "best_gap": math.inf,
-        "recommended_gap": math.inf, "status": status, "error": error, "cpu_optimiser": math.nan,
-        "cpu_function": math.nan, "trace_evaluations": [], "trace_gap": [],
-        "target_evaluations": [-1] * len(TARGETS), "versions": versions(), "started": now(),
+        "evaluations": int(evaluations), "projected": 0, "f_opt": f_opt, "y0": y0, "best_gap": gap,
+        "recommended_gap": math.inf if job.problem.noisy else gap, "status": status, "error": error,
+        "cpu_optimiser": math.nan, "cpu_function": math.nan, "trace_evaluations": [int(evaluations)] * known,
+        "trace_gap": [gap] * known, "target_evaluations": [int(evaluations) if gap <= t else -1 for t in TARGETS],
+        "versions": versions(), "started": now(),
     }  # fmt: skip
 
 
@@ -112,7 +127,7 @@ def describe(error: BaseException) -> str:
 
 def versions() -> str:
     """What made the numbers, as short JSON."""
-    found = {"eglearn": __version__, "python": platform.python_version()}
+    found = {"eglearn": __version__, "source": _source(), "python": platform.python_version()}
     for package in ("coco-experiment", "numpy", "scipy", "cma", "torch", "nevergrad"):
         try:
             found[package] = importlib.metadata.version(package)
@@ -121,7 +136,18 @@ def versions() -> str:
     return json.dumps(found)
 
 
-def child(pipe: Connection, job: Job, observe: str | None, plugins: tuple[str, ...]) -> None:
+@functools.cache
+def _source() -> str:
+    """Which code made the numbers: a digest of this package's modules."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:8]
+
+
+def child(
+    pipe: Connection, job: Job, observe: str | None, plugins: tuple[str, ...], so_far: MutableSequence[float]
+) -> None:
     """Body of a worker process: do the run, send the row; end when the benchmark's process is gone."""
 
     def watch() -> None:
@@ -133,15 +159,17 @@ def child(pipe: Connection, job: Job, observe: str | None, plugins: tuple[str, .
     threading.Thread(target=watch, daemon=True).start()
     for name in ONE_THREAD:
         os.environ[name] = "1"
-    pipe.send(attempt(job, observe, plugins))
+    pipe.send(attempt(job, observe, plugins, so_far))
 
 
-def attempt(job: Job, observe: str | None, plugins: tuple[str, ...]) -> Row:
+def attempt(
+    job: Job, observe: str | None, plugins: tuple[str, ...], so_far: MutableSequence[float] | None = None
+) -> Row:
     """Do a run; what goes wrong around it is a failed row too."""
     try:
         for name in plugins:
             importlib.import_module(name)
-        return execute(job, observe)
+        return execute(job, observe, so_far)
     except Exception as error:
         return lost(job, "failed", describe(error))
 

@@ -116,6 +116,10 @@ def benchmark(
                     out, grid.suite, grid.dims, functions, instances, grid.algorithms, grid.budget, grid.seeds,
                     workers=workers, progress=show, observe=observe, plugins=plugins, dask=dask,
                 )  # fmt: skip
+        except ValueError as error:
+            if "were not observed" not in str(error):
+                raise
+            raise Refused(str(error)) from error
         except RuntimeError as error:
             if "another benchmark" not in str(error):
                 raise
