@@ -4,13 +4,15 @@ Needs `pip install 'eglearn[latent]'`. Writes latent_garments.png: the target, w
 start and what was found. `python latent_garments.py 7` takes another of the 64 targets.
 """
 
-import sys
+import argparse
 
 from eglearn import minimize
 from eglearn.experiments.latent import bounds, load_garments, start
 from eglearn.experiments.latent.figures import draw_found
 
-problem = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("problem", nargs="?", type=int, choices=range(64), default=0, metavar="0-63", help="which target")
+problem = parser.parse_args().problem
 garments = load_garments()
 cost = garments.cost(problem)
 

@@ -87,7 +87,8 @@ class Settings:
 
     # fmt: off
     m: int | None = _setting(
-        None, "points in a batch, the candidate included; None: max(16, 8 sqrt(n))", "ours; paper: 64",
+        None, "points in a batch, the candidate included; None: max(16, 8 sqrt(n)), in AutoEGL 4 + 3 ln n",
+        "ours; paper: 64",
         _or_none(_whole(2)))
     warmup_factor: int = _setting(
         1, "the first batch in a new region has this many times m points", "ours; paper: 5", _whole(1))

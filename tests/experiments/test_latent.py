@@ -7,6 +7,7 @@ import gzip
 import math
 import re
 import struct
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +24,10 @@ import torch
 from eglearn import Settings, minimize
 from eglearn.cli import main
 from eglearn.experiments.latent import LatentCost, Networks, Target, bounds, load_garments, runs, start, training
+from eglearn.experiments.latent.__main__ import main as latent_main
 from eglearn.experiments.latent.figures import best_so_far
 from eglearn.experiments.latent.garments import SHIPPED
-from eglearn.experiments.latent.page import table, write_gallery
+from eglearn.experiments.latent.page import _comparable, table, write_gallery
 from eglearn.experiments.latent.searches import ALGORITHMS, Search, Spent
 from eglearn.experiments.latent.silhouette import ATTRIBUTES, features, landmarks, thresholds, true_attributes
 from eglearn.experiments.latent.space import LIMIT, N
@@ -208,8 +210,9 @@ def test_every_algorithm_keeps_to_budget_and_box(name, garments):
         assert search.trace[0] == (1, pytest.approx(cost(start()), abs=1e-5))
 
 
-def test_egl_beats_random_search_at_equal_budget(garments):
-    budget, settings = 1000, Settings.for_model("constant", m=32)
+@pytest.mark.parametrize("settings", [None, Settings.for_model("constant", m=32)])
+def test_egl_beats_random_search_at_equal_budget(garments, settings):
+    budget = 1000
     ours, theirs = [], []
     for problem in range(3):
         cost = garments.cost(problem)
@@ -254,6 +257,29 @@ def test_page_of_one_algorithm_and_of_none(tmp_path, garments):
     assert "| `random` |" in text
     for name in re.findall(r"\]\((latent_\w+\.png)\)", text):
         assert (tmp_path / "docs" / name).stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "out", "--budget", "0"), "0 is below 1"),
+        (("run", "out", "--problems", "-1"), "-1 is below 1"),
+        (("run", "out", "--problems", "65"), "target 64: there are 0 to 63"),
+        (("page", "nowhere", "docs"), "no finished search"),
+    ],
+)
+def test_wrong_orders_are_answered_in_a_sentence(words, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["latent", *words])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as end:
+        latent_main()
+    assert said in str(end.value) + capsys.readouterr().err
+
+
+def test_runs_that_differ_do_not_replace_the_others(tmp_path):
+    runs.run_searches(tmp_path, ["random"], problems=3, budget=40)
+    runs.run_searches(tmp_path, ["random"], problems=1, budget=50)
+    assert [row["budget"] for row in _comparable(runs.load_rows(tmp_path))] == [40, 40, 40]
 
 
 def test_table_counts_who_is_lowest():

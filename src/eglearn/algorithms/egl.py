@@ -108,7 +108,7 @@ class EGL(AskTell):
         """Keep count of good and bad candidates; a failed one is bad."""
         search, rule = self._search, self.settings.shrink_rule
         last = search.values[-1] if search.values else math.nan
-        if rule == "row":  # alg. 3: worse than the candidate before; ties count neither way
+        if rule == "row":  # alg. 3: worse than the candidate before; a tie is not worse
             improved, worse = value <= last, value > last
         else:
             improved, worse = not value >= search.best_candidate, value >= search.best_candidate

@@ -35,7 +35,7 @@ class Descent(Pass):
 
     Parameters
     ----------
-    rng, start, value
+    rng, start
         See ``Pass``.
     delta : float
         The first radius.

@@ -41,7 +41,7 @@ class Subspace(Pass):
 
     Parameters
     ----------
-    rng, start, value
+    rng, start
         See ``Pass``.
     delta : float
         The first radius.

@@ -70,9 +70,11 @@ def write_gallery(results: str | os.PathLike[str], docs: str | os.PathLike[str],
 
 
 def _comparable(rows: Sequence[Row]) -> list[Row]:
-    """The runs with the networks and the budget of the last one."""
-    same = ("weights", "budget", "seed")
-    return [row for row in rows if all(row[name] == rows[-1][name] for name in same)]
+    """Of the runs with the same networks, budget and seed those that are the most; of equally many the last."""
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["weights"], row["budget"], row["seed"]), []).append(row)
+    return max(reversed(groups.values()), key=len, default=[])
 
 
 def _complete(rows: Sequence[Row]) -> tuple[list[Row], list[int]]:

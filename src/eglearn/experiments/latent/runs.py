@@ -104,6 +104,7 @@ def run_searches(
     entry = find_subject(subject)
     held, weights = entry.load(), entry.weights
     count = entry.problems if problems is None else problems
+    held.target(count - 1)  # all targets are there
     with _alone(Path(folder)):
         rows = [row for row in load_rows(folder) if row["algorithm"] not in again]
         there = {tuple(row[name] for name in _KEY) for row in rows}

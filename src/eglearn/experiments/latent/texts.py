@@ -29,7 +29,7 @@ Somewhere among 512 dimensions is the garment you have in mind. You can only ask
 far it is from what I want. The target image is never shown to the search, only forty yes-or-no attributes and the
 outline as 34 landmarks. These are the first targets, and what each algorithm made of {budget:,} questions:""",
     try_it="""\
-Try it: `python examples/latent_garments.py` searches for one garment in about two minutes and draws such a row.
+Try it: `python examples/latent_garments.py` searches for one garment within a minute or two and draws such a row.
 [Your own generator](../latent.md) takes four functions. [Faces](faces.md), which are closer to the paper, need more
 packages.""",
     apart="""\
@@ -100,7 +100,7 @@ TEXTS = {"garments": _GARMENTS, "faces": _FACES}
 
 def about_table(about: dict[str, str]) -> str:
     """The metadata of a file as Markdown; accuracies of single attributes in a table of their own."""
-    plain = "\n".join(f"| {name} | {value} |" for name, value in about.items() if name != "attributes")
+    plain = "\n".join(f"| {name} | {value} |" for name, value in sorted(about.items()) if name != "attributes")
     table = f"| | |\n|---|---|\n{plain}"
     if "attributes" in about:
         rows = "\n".join(
