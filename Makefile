@@ -38,6 +38,8 @@ docs: .venv/dev
 	for name in $(EXPERIMENTS); do \
 	  OMP_NUM_THREADS=1 .venv/bin/eglearn experiment $$name --out build/experiments --docs docs/experiments || exit 1; done
 	$(PY) -m eglearn.experiments.latent page results/latent-garments docs/experiments
+	.venv/bin/eglearn bench report results/coco-784 --markdown docs/results/coco-784.md
+	.venv/bin/eglearn bench report results/coco/* --markdown docs/results/coco.md
 
 .venv/bin/python:
 	python3 -m venv .venv

@@ -5,10 +5,10 @@ set -e
 cd "$(dirname "$0")/.."
 run() { .venv/bin/eglearn bench run "$@"; }
 
-SEVEN=nelder-mead,slsqp,powell,cg,bfgs,cma
+OTHERS=nelder-mead,slsqp,powell,cg,bfgs,cma
 run --out results/coco/baselines --dims 40,20,10 --algorithms bipop-cma
-run --out results/coco/baselines --dims 40,20,10 --algorithms $SEVEN
-run --out results/coco/baselines --dims 5,3,2 --algorithms bipop-cma,$SEVEN
+run --out results/coco/baselines --dims 40,20,10 --algorithms $OTHERS
+run --out results/coco/baselines --dims 5,3,2 --algorithms bipop-cma,$OTHERS
 run --out results/coco/networks --dims 40,10,2 --instances 1 --algorithms egl-fc,igl,egl-spline --budget 15000
 
 for name in networks jump replay-perturbation epsilon output-map; do

@@ -64,13 +64,13 @@ def powell(run: Run, x0: Array) -> None:
 
 @local("cg", cost=0.02)
 def cg(run: Run, x0: Array) -> None:
-    """Nonlinear conjugate gradients (Polak-Ribiere, Nocedal and Wright 5.2); bounds by the sine map above."""
+    """Conjugate gradients (Polak-Ribiere, Nocedal and Wright 5.2); bounds by a sine map (James and Roos 1975)."""
     _scipy(run, x0, "CG", bounds=False, maxiter=_NEVER, gtol=0.0)
 
 
 @local("bfgs", cost=0.02)
 def bfgs(run: Run, x0: Array) -> None:
-    """BFGS (Nocedal and Wright 6.1); bounds by the sine map above; ends when its line search fails."""
+    """BFGS (Nocedal and Wright 6.1); bounds by a sine map (James and Roos 1975); ends when its line search fails."""
     _scipy(run, x0, "BFGS", bounds=False, maxiter=_NEVER, gtol=0.0)
 
 
@@ -217,7 +217,7 @@ def bipop_cma(run: Run) -> None:
 
 @algorithm("ipop-acma", needs=("cma",), cost=0.1)
 def ipop_acma(run: Run) -> None:
-    """IPOP-aCMA-ES (Hansen and Ros 2010): as above, every restart with the population doubled."""
+    """IPOP-aCMA-ES (Hansen and Ros 2010): as bipop-cma, but every restart with the population doubled."""
     _cma_restarts(run, bipop=False)
 
 

@@ -265,7 +265,9 @@ class Objective:
         self.f_opt = self._free.optimum()
         self.y0 = self._free(self.x0)
         if problem.noisy:
-            for _ in range(seed % 100 * _NOISE_STRIDE):
+            if seed >= 100:
+                raise ValueError(f"seed = {seed}: a noisy problem has noise for seeds 0 to 99")
+            for _ in range(seed * _NOISE_STRIDE):
                 self._free._problem(self.x0)
         if folder is not None:
             self._observe(Path(folder), name)

@@ -21,6 +21,7 @@ READING = (
     "not that there is no doubt. The winner is chosen after the fact, which flatters it a little.",
     "Best known: for each function and gap the entry of COCO's archive with the lowest expected running time. No "
     "single algorithm reaches it.",
+    "Projected: the share of evaluations that were asked for outside the box; the nearest point inside was evaluated.",
     "CPU times depend on the machine and its load: only ratios between algorithms mean something.",
 )
 PLANNERS = ("egl", "ngopt")

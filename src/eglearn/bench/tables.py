@@ -312,7 +312,8 @@ def accounts(suite: Suite) -> Table:
                 name, f"{len(runs):,}", listed(runs["seed"].tolist()), f"{missing:,} of {every:,}",
                 f"{ends['target']:,}", f"{ends['budget']:,}", f"{ends['finished']:,}",
                 f"{sum(ends[s] for s in FAILED):,}",
+                f"{100 * runs['projected'].sum() / max(runs['evaluations'].sum(), 1):.2g} %",
             )))
         )  # fmt: skip
     header = ("algorithm", "runs", "seeds", "problems missing", "last target", "budget used", "ended early", "failed")
-    return Table("Runs, and how they ended", header, tuple(rows))
+    return Table("Runs, and how they ended", (*header, "projected"), tuple(rows))

@@ -165,7 +165,7 @@ def summary(out: str, table: Any, grid: Grid) -> int:
     rows = [row for row in table.to_pylist() if key_of(row) in wanted]
     ends = Counter(row["status"] for row in rows)
     parts = [f"{ends[status]} {text}" for status, text in _ENDINGS.items() if ends[status]]
-    lines = [f"{len(rows)} runs are in {out}: {', '.join(parts)}"]
+    lines = [f"{len(rows)} run{'s are' if len(rows) != 1 else ' is'} in {out}: {', '.join(parts)}"]
     failed = [row for row in rows if row["status"] in ("failed", "killed")]
     lines += [f"The first that failed: {_describe(row)}" for row in failed[:1]]
     lines.append(f"To see them: {shlex.join(['eglearn', 'bench', 'report', out])}")
