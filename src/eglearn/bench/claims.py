@@ -30,7 +30,7 @@ SUBJECTS = ("egl", "egl-paper", "egl-spline", "egl-fc")
 BASELINES = ("nelder-mead", "slsqp", "powell", "cg", "cobyla", "bfgs", "cma", "igl")
 """The paper's, sec. 5.1."""
 
-_ENOUGH = 6  # problems
+ENOUGH = 6  # problems
 _ABSENT = "not run on the same problems with the same budget: {}"
 
 
@@ -76,16 +76,16 @@ def decide(found: Sequence[Evidence], *, lacking: str = "", shown: int = 3) -> V
         return Verdict(NO_DATA, lacking or "There are no such runs.")
     few = min(e.problems for e in found)
     word = OPEN
-    if any(e.high < 0 and e.problems >= _ENOUGH for e in found):
+    if any(e.high < 0 and e.problems >= ENOUGH for e in found):
         word = CONTRARY
-    elif few >= _ENOUGH and all(e.low > 0 for e in found) and not lacking:
+    elif few >= ENOUGH and all(e.low > 0 for e in found) and not lacking:
         word = HELD
     words = [e.words for e in sorted(found, key=lambda e: e.high)[:shown]]
     if len(found) > shown:
         ahead, behind = sum(e.low > 0 for e in found), sum(e.high < 0 for e in found)
         words[0] = f"of {len(found)} comparisons {ahead} as claimed, {behind} contrary; least favourable: {words[0]}"
     words += [lacking] if lacking else []
-    words += [f"only {few} problems"] if few < _ENOUGH else []
+    words += [f"only {few} problem{'s' * (few > 1)}"] if few < ENOUGH else []
     return Verdict(word, "; ".join(words) + ".")
 
 

@@ -15,6 +15,7 @@ from .. import plots
 from .._typing import Array
 from . import metrics
 from .ablations import ABLATIONS, Ablation, gains
+from .claims import ENOUGH
 from .intervals import Interval
 from .page import Cell, Picture, Table, points
 from .result_table import Results
@@ -66,7 +67,8 @@ def variants_table(entry: Ablation, runs: Results) -> Table:
     times = (budget // 10, budget)
     distances = _means(runs, names, metrics.scaled_distance(runs, times, reference="optimum"))
     solved = _means(runs, names, metrics.success(runs, reference="optimum").astype(float))
-    gain = gains(runs, entry.reference) if entry.reference in runs.algorithms else {}
+    enough = len(runs.problems()[0]) >= ENOUGH and entry.reference in runs.algorithms
+    gain = gains(runs, str(entry.reference)) if enough else {}
     rows = []
     for name in names:
         text = "reference" if name == entry.reference else "–"
