@@ -43,11 +43,14 @@ def contestants(n: int) -> dict[str, Settings]:
         "constant, m = 800, 4 batches": Settings.for_model("constant", m=800, replay=4),
         "affine, m = 64, 16 batches": Settings.for_model("affine", m=64, replay=16),
         "fc 128-128, ours": Settings.for_model("fc"),
+        "fc 128-128 on constant": Settings.for_model("fc", anchor="constant"),
+        "igl, fc 128-128": Settings.for_model("fc"),
         "fc 128-128, 10 steps, m = 64": Settings.paper_coco(n, model="fc", minibatch=64, **cheap),
         "fc 128-128, 10 steps, m = 800": Settings.paper_coco(n, model="fc", m=800, minibatch=800, **cheap),
         "fc, table 1": Settings.paper_coco(n, model="fc"),
         "spline, ours": Settings.for_model("spline"),
         "spline, table 1": Settings.paper_coco(n),
+        "spline, 1 step on 64 points": Settings.for_model("spline", m=32, replay=32, minibatch=64, training_steps=1),
     }
 
 
@@ -63,7 +66,7 @@ def row(name: str, n: int) -> dict[str, float]:
     """Measure one model in this process."""
     s = contestants(n)[name]
     rng = np.random.default_rng(1)
-    model = make_model(s, n, rng)
+    model = make_model(s, n, rng, of_values=name.startswith("igl"))
     samples = samples_of(s, n)
     begun = time.process_time()
     fit = model.fit(samples, 0.0, rng)
@@ -84,6 +87,7 @@ def main() -> int:
     parser.add_argument("--n", type=int, nargs="+", default=DIMENSIONS, help="dimensions")
     parser.add_argument("--memory", type=int, default=8000, help="most address space of a row, in MB")
     parser.add_argument("--seconds", type=int, default=120, help="most processor seconds of a row")
+    parser.add_argument("--models", nargs="+", help="rows whose names begin so; without it, all")
     parser.add_argument("--row", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.row:
@@ -93,6 +97,8 @@ def main() -> int:
     print(f"{'model':<32}{'n':>6}{'m':>6}{'points':>8}{'seconds':>9}{'ms / eval.':>12}{'peak MB':>9}")
     for n in options.n:
         for name in contestants(n):
+            if options.models and not name.startswith(tuple(options.models)):
+                continue
             limits = ["--memory", str(options.memory), "--seconds", str(options.seconds)]
             command = [sys.executable, __file__, "--row", name, "--n", str(n), *limits]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
