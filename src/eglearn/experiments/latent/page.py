@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from ..._typing import Array
-from ...bench.intervals import bootstrap_mean
+from ...bench.claims import ENOUGH
+from ...bench.intervals import Interval, bootstrap_mean
 from ..base import Finding, verdict
 from .figures import draw_convergence, draw_found, draw_samples
 from .runs import Row, load_rows
@@ -129,7 +130,7 @@ def findings(rows: Sequence[Row], problems: Sequence[int]) -> list[Finding]:
         if one in there and other in there:
             gaps = _column(rows, other, problems) - _column(rows, one, problems)
             band = bootstrap_mean(gaps, np.random.default_rng(0))
-            settled = None if band.low <= 0 <= band.high else bool(band.low > 0)
+            settled = _settled(band, len(problems))
             text = f"The cost of `{other}` minus that of `{one}` is {_interval(gaps)} on {len(problems)} problems."
             answers.append(Finding(claim, text, settled))
 
@@ -146,9 +147,16 @@ def findings(rows: Sequence[Row], problems: Sequence[int]) -> list[Finding]:
             f"`cma` ends at landmarks {own['landmarks'].mean():.2f} and quality {own['quality'].mean():.2f}, "
             f"`egl-spline` at {ours['landmarks'].mean():.2f} and {ours['quality'].mean():.2f}; of quality, -2 is best."
         )
-        settled = None if gap.low <= 0 <= gap.high else bool(gap.low > 0)
+        settled = _settled(gap, len(problems))
         answers.append(Finding("CMA-ES finds close landmarks but a poor score (app. G).", text, settled))
     return answers
+
+
+def _settled(band: Interval, problems: int) -> bool | None:
+    """Whether the claim holds; None if 0 is in the interval, or if there are too few problems for one to mean much."""
+    if problems < ENOUGH or band.low <= 0 <= band.high:
+        return None
+    return bool(band.low > 0)
 
 
 def _text(rows: Sequence[Row], entry: Entry, text: Text, about: dict[str, str]) -> str:
