@@ -56,8 +56,8 @@ _FACES = Text(
 
 The paper's own experiment (sec. 5.2, app. G), as near as packages that anyone can install allow: find the face with
 forty wanted attributes and 68 wanted landmarks among 512 dimensions. The target image is never shown to the search.
-These are the first targets, and what each algorithm made of {budget:,} questions. Classifier and critic can be fooled: an
-image of lower cost need not look more like the target, nor even more like a face.""",
+These are the first targets, and what each algorithm made of {budget:,} questions. Classifier and critic can be fooled:
+an image of lower cost need not look more like the target, nor even more like a face.""",
     try_it="""\
 [The same with garments](latent.md) needs no further packages. [Your own generator](../latent.md) takes four
 functions.""",
