@@ -222,8 +222,8 @@ def histograms(entry: Ablation, snapshots: Snapshots, folder: Path) -> Picture:
                 for k, t in enumerate(times):
                     values = snapshots[column][(snapshots["function"] == number) & (snapshots["t"] == t)]
                     if len(np.unique(values)) > 1:
-                        asymmetry[column].append(abs(float(skew(values))))
                         share = (values - values.min()) / (values.max() - values.min())
+                        asymmetry[column].append(abs(float(skew(share))))  # of values themselves it loses digits
                         heights, edges = np.histogram(share, _BINS, (0, 1))
                         ax.stairs(heights, edges, color=plots.COLOURS[k], linewidth=1.3, label=f"{t:,} evaluations")
         found = {label: h for ax in grid.flat for h, label in zip(*ax.get_legend_handles_labels(), strict=True)}
