@@ -68,7 +68,7 @@ def variants_table(entry: Ablation, runs: Results) -> Table:
     distances = _means(runs, names, metrics.scaled_distance(runs, times, reference="optimum"))
     solved = _means(runs, names, metrics.success(runs, reference="optimum").astype(float))
     enough = len(runs.problems()[0]) >= ENOUGH and entry.reference in runs.algorithms
-    gain = gains(runs, str(entry.reference)) if enough else {}
+    gain = gains(runs, str(entry.reference), [budget]) if enough else {}
     rows = []
     for name in names:
         text = "reference" if name == entry.reference else "–"
@@ -142,7 +142,7 @@ def gain_chart(entry: Ablation, runs: Results, folder: Path) -> Picture:
     """Fig. 4d: gain over the reference by length of the replay, a line a dither."""
     import matplotlib.pyplot as plt
 
-    found = gains(runs, str(entry.reference))
+    found = gains(runs, str(entry.reference), [int(runs["budget"].max())])
     lengths: dict[str, dict[int, tuple[float, ...]]] = {}
     for name in (a for a in entry.algorithms if a in runs.algorithms):
         _, size, dither = name.split("-")
