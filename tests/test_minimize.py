@@ -153,6 +153,15 @@ def test_the_few_points_that_do_not_fail_are_found():
         assert res.fun < 20
 
 
+def test_a_point_from_elsewhere_is_where_to_search_if_the_start_fails():
+    opt = AutoEGL([(-5, 5)] * 5, budget=300)
+    opt.tell(np.full(5, 3.0), 45.0)
+    while not opt.stop():
+        x = opt.ask()
+        opt.tell(x, np.where(np.min(x, axis=1) > 2, np.sum(x**2, axis=1), np.nan))
+    assert opt.best_y < 25  # random points with a value are rarer than one in a hundred
+
+
 @pytest.mark.parametrize("penalty", [1e10, 1e300, sys.float_info.max])
 @pytest.mark.parametrize("n", [3, 10, 64])
 def test_huge_penalties_beside_the_minimum(n, penalty):

@@ -22,7 +22,7 @@ class Status(IntEnum):
     | 3 | TARGET | a value at or below ``target`` was found |
     | 4 | CALLBACK | the callback raised StopIteration |
     | 5 | INTERRUPTED | Ctrl-C |
-    | 6 | ALL_FAILED | all of the last evaluations failed, up to 1,000 of them (``ask`` and ``tell`` say more) |
+    | 6 | ALL_FAILED | all of the last evaluations failed; how many, ``AskTell.stop`` tells |
     | 7 | TIME | ``max_seconds`` are over |
     | 8 | STORE | the store could not be written |
     """

@@ -35,8 +35,7 @@ _SAME_POINT = 1e-6
 _RESOLUTION = 2.0**-49
 
 
-# A run ends when two whole batches have failed in a row and, with them, at least this many points, this many times the
-# dimension, and this share of the budget, but not if it is more than that many: what fails may be most of the box.
+# Failed points that end a run, see ``stop``: small batches may be bad luck, and what fails may be most of the box.
 _HOPELESS, _HOPELESS_BY_N, _HOPELESS_SHARE, _SURELY_HOPELESS = 30, 10, 0.1, 1000
 
 
@@ -198,7 +197,11 @@ class AskTell(ABC):
         return x
 
     def stop(self) -> Status | None:
-        """Why the run is over, or None."""
+        """Why the run is over, or None.
+
+        ALL_FAILED: two batches in a row failed as a whole, and with them 30 points, 10 n points and a tenth of the
+        budget, or 1,000 points if that is less.
+        """
         limit = max(_HOPELESS, _HOPELESS_BY_N * self.n, _HOPELESS_SHARE * self.budget)
         if self._failed_in_a_row >= 2 and self._failed_points >= min(limit, _SURELY_HOPELESS):
             return Status.ALL_FAILED

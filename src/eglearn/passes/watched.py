@@ -93,11 +93,11 @@ class Watched:
     def learn(self, u: Array, y: Array) -> None:
         """Learn from the batch, and begin another pass if need be."""
         self.used += len(y)
-        if self.lost and np.isfinite(y).any():
-            self._begin_search(u[np.nanargmin(y)])
+        if not np.isfinite(y).any() and math.isnan(self.search.best_y):
+            self.lost = True
             return
-        self.lost = self.lost or (self.used == len(y) and not np.isfinite(y).any())
         if self.lost:
+            self._begin_search(u[np.nanargmin(y)])
             return
         tried = self.repeats.on_trial
         u, y = self.repeats.take(u, y)
