@@ -189,6 +189,14 @@ def test_the_result_is_a_point_that_was_evaluated(bounds, algorithm):
         assert values[res.x.tobytes()] == res.fun
 
 
+def test_a_repeated_point_is_the_same_to_the_last_bit():
+    """The default evaluates its best point again to find noise; rounding on the way to x would look like it."""
+    seen = []
+    minimize(lambda x: seen.append(x.tobytes()) or 1e9 * np.sum(np.abs(x - 0.123)), [(-np.inf, np.inf)] * 5,
+             np.full(5, 0.2), scale=1.0, budget=2000)  # fmt: skip
+    assert len(seen) - len(set(seen)) >= 3
+
+
 def test_what_a_callback_sees():
     seen = []
     res = minimize(f, BOX, budget=100, callback=lambda intermediate_result: seen.append(intermediate_result))

@@ -257,15 +257,16 @@ def test_penalties_survive_a_resume(tmp_path):
     assert (again.n_failed, again.message) == (whole.n_failed, whole.message)
 
 
-def test_a_target_that_was_reached_costs_nothing_more(tmp_path):
+def test_a_target_that_was_reached_costs_nothing_more(tmp_path, monkeypatch):
     """Also if the batch that reached it has a checkpoint."""
+    monkeypatch.setattr("eglearn.run._CHECKPOINT_EVERY", 1)
     calls = []
 
     def counted(x):
         calls.append(1)
         return float(np.sum(x**2))
 
-    for target in np.geomspace(10, 1e-6, 15):
+    for target in np.geomspace(10, 1e-6, 5):
         path = tmp_path / f"{target}.egl"
         first = minimize(counted, [(-5, 5)] * 3, np.ones(3), budget=400, target=target, store=path)
         assert first.status is Status.TARGET

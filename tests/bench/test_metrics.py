@@ -62,6 +62,15 @@ def test_cut_runs_are_as_they_were_then():
     assert runs["best_gap"].tolist() == [0.5, 3]
 
 
+def test_cut_runs_are_compared_at_one_moment():
+    """Traces have an entry at 14,125 evaluations, and next at 15,849 or the end: what comes between is for nobody."""
+    long = row("long", budget=150_000, trace_evaluations=[10, 14_125, 15_849], trace_gap=[50.0, 4.0, 0.5])
+    late = row("late", budget=15_000, best_gap=0.1, trace_evaluations=[10, 14_125, 15_000], trace_gap=[50.0, 5.0, 0.1])
+    then = metrics.cut(table(long, late), 15_000)
+    assert then["best_gap"].tolist() == [4, 5]
+    assert metrics.gap_at(then, [15_000])[:, 0].tolist() == [4, 5]
+
+
 def test_select_group_and_mask():
     runs = table(row("a"), row("b"), row("a", function=2), row("b", function=3))
     assert len(runs) == 4

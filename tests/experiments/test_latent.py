@@ -22,12 +22,13 @@ pytest.importorskip("matplotlib")
 import torch
 
 from eglearn import Settings, minimize
+from eglearn.bench.intervals import bootstrap_mean
 from eglearn.cli import main
 from eglearn.experiments.latent import LatentCost, Networks, Target, bounds, load_garments, runs, start, training
 from eglearn.experiments.latent.__main__ import main as latent_main
 from eglearn.experiments.latent.figures import best_so_far
 from eglearn.experiments.latent.garments import SHIPPED
-from eglearn.experiments.latent.page import _comparable, table, write_gallery
+from eglearn.experiments.latent.page import _comparable, _settled, table, write_gallery
 from eglearn.experiments.latent.searches import ALGORITHMS, Search, Spent
 from eglearn.experiments.latent.silhouette import ATTRIBUTES, features, landmarks, thresholds, true_attributes
 from eglearn.experiments.latent.space import LIMIT, N
@@ -280,6 +281,13 @@ def test_runs_that_differ_do_not_replace_the_others(tmp_path):
     runs.run_searches(tmp_path, ["random"], problems=3, budget=40)
     runs.run_searches(tmp_path, ["random"], problems=1, budget=50)
     assert [row["budget"] for row in _comparable(runs.load_rows(tmp_path))] == [40, 40, 40]
+
+
+def test_few_problems_settle_nothing():
+    clear = bootstrap_mean(np.array([1.0, 1.1, 1.2]), np.random.default_rng(0))
+    assert _settled(clear, 5) is None
+    assert _settled(clear, 6) is True
+    assert _settled(bootstrap_mean(np.array([-1.0, 1.0]), np.random.default_rng(0)), 6) is None
 
 
 def test_table_counts_who_is_lowest():

@@ -244,6 +244,20 @@ def test_failures_around_the_minimum_under_noise(seed):
     assert np.max(np.abs(result.x_favorite - 1)) < 0.1
 
 
+def test_while_all_fails_the_whole_cube_is_sampled():
+    s = schedule(3)
+    u = s.propose()
+    s.learn(u, np.full(len(u), np.nan))
+    batches = []
+    for _ in range(20):
+        batches.append(s.propose())
+        s.learn(batches[-1], np.full(len(batches[-1]), np.nan))
+    assert (np.ptp(np.concatenate(batches), axis=0) > 1.8).all()
+    u = s.propose()
+    s.learn(u, np.where(np.arange(len(u)) == 2, 1.0, np.nan))
+    np.testing.assert_array_equal(s.propose()[0], u[2])
+
+
 @pytest.mark.parametrize("offset", [0.0, 1e9, 1e12])
 def test_noise_above_a_large_offset_is_noise(offset):
     noise = np.random.default_rng(0)

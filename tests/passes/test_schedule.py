@@ -230,3 +230,14 @@ def test_line_searches_are_tried_only_if_the_budget_is_large_beside_them():
     for budget, tried in ((1000, True), (800, False)):  # the first test takes 41 evaluations in 4-D
         s = Schedule(np.random.default_rng(0), np.full(4, -0.3), budget=budget)
         assert bool(turns(s, rastrigin, budget)["axes", "Axes"]) is tried
+
+
+def test_a_kind_of_restart_that_found_nothing_is_not_the_best():
+    s = Schedule(np.random.default_rng(0), np.zeros(3))
+    failed, good = (Descent(np.random.default_rng(0), np.zeros(3)) for _ in range(2))
+    failed.used = good.used = 8
+    good.best_y = 3.0
+    s._account(0, failed)
+    assert s.reached[0] == np.inf
+    s._account(0, good)
+    assert s.reached[0] == 3

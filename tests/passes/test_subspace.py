@@ -114,3 +114,14 @@ def test_few_dimensions(n):
 
 def test_resume():
     assert continues_exactly(lambda: subspace(30), rosenbrock, (1, 100, 900))
+
+
+def test_values_that_fall_beyond_comparison():
+    """What was learned from huge values is forgotten; it would be infinite in units of the small ones."""
+    p = subspace(8)
+    for scale in (1e300, 1e300, 1e-300, 1e-300, 1e-300):
+        u = p.propose()
+        p.learn(u, scale * np.sum((u - 0.5) ** 2, axis=1))
+        assert np.isfinite(p.g).all()
+        assert np.isfinite(p.H).all()
+        p.best_y *= 1e-300 if scale == 1e300 else 1
