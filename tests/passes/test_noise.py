@@ -248,6 +248,7 @@ def test_while_all_fails_the_whole_cube_is_sampled():
     s = schedule(3)
     u = s.propose()
     s.learn(u, np.full(len(u), np.nan))
+    assert s.lost
     batches = []
     for _ in range(20):
         batches.append(s.propose())
