@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import platform
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,18 +17,14 @@ import numpy.typing as npt
 import scipy
 
 from .. import __version__
-from .._typing import Array, Mask, State
+from .._typing import Array, State
 from ..box import Box, make_box
 from ..result import Status
-from ..serialize import copied
 from ..settings import Settings
+from .batch import Batch
 
 FORMAT = 1
 """Version of the state's layout."""
-
-# A told point this close to an asked one (as a fraction of the cube's half-width) is that point, rounded by its
-# way through text or float32. It is learned from where it really is.
-_SAME_POINT = 1e-6
 
 # A batch whose points differ by less than a few units in the last place of the cube holds no more information.
 _RESOLUTION = 2.0**-49
@@ -37,29 +32,6 @@ _RESOLUTION = 2.0**-49
 
 # Failed points that end a run, see ``stop``: small batches may be bad luck, and what fails may be most of the box.
 _HOPELESS, _HOPELESS_BY_N, _HOPELESS_SHARE, _SURELY_HOPELESS = 30, 10, 0.1, 1000
-
-
-@dataclass
-class Batch:
-    """Points that were asked for, and what is known of them."""
-
-    x: Array
-    """(k, n) in the user's coordinates, as they were handed out."""
-    u: Array
-    """(k, n_free) in canonical coordinates: where the evaluated points really are."""
-    y: Array
-    """(k,) values; NaN where the evaluation failed or is still to come."""
-    told: Mask
-    """(k,) of bool: whether an answer has come."""
-    at: Array | None = None
-    """(k, n) where they were evaluated, if that is not x to the last bit."""
-    rows: dict[bytes, list[int]] | None = None
-    """Rows by the bytes of x, equal points together; made when it is needed."""
-
-    def where(self, row: int) -> Array:
-        """The point as it was evaluated."""
-        point: Array = (self.x if self.at is None else self.at)[row]
-        return point
 
 
 class AskTell(ABC):
@@ -168,11 +140,8 @@ class AskTell(ABC):
 
     def _best(self) -> tuple[Array, Array, float]:
         """The best of the finished batches and of what is known of the pending one: x, u and value."""
-        batch = self._pending
-        if batch is not None and np.isfinite(batch.y).any():
-            i = int(np.nanargmin(batch.y))
-            if not self._best_y <= batch.y[i]:
-                return batch.where(i), batch.u[i], float(batch.y[i])
+        if self._pending is not None and (best := self._pending.best()) and not self._best_y <= best[2]:
+            return best
         return self._best_x, self._best_u, self._best_y
 
     @property
@@ -224,9 +193,8 @@ class AskTell(ABC):
             proposal = self._propose() if self.n > 0 else np.empty((1, 0))
             x = self._to_x(proposal[: self.budget - self.nfev])
             # Back from x: what is learned from must be what is evaluated, rounding included.
-            k = len(x)
-            self._pending = Batch(x, self.box.to_u(x), np.full(k, np.nan), np.zeros(k, dtype=bool))
-        open_points: Array = self._pending.x[~self._pending.told]
+            self._pending = Batch.asked(x, self.box.to_u(x))
+        open_points: Array = self._pending.x[self._pending.waiting]
         return open_points
 
     def tell(self, x: Any, y: Any) -> None:
@@ -240,31 +208,28 @@ class AskTell(ABC):
         """
         x, y = self._checked(x, y)
         batch = self._pending
-        waiting = np.flatnonzero(~batch.told) if batch is not None else np.empty(0, dtype=int)
-        if batch is not None and np.array_equal(x, batch.x[waiting]):  # the usual case: all at once, in order
-            self._answer(waiting, y)
+        if batch is not None and np.array_equal(x, batch.x[batch.waiting]):  # the usual case: all at once, in order
+            self._answer(batch, batch.waiting, y)
         else:
             self._sort_in(x, y)
-        if self._pending is not None and self._pending.told.all():
-            self._finish(self._pending)
+        if batch is not None and batch.told.all():
+            self._finish(batch)
 
     def _sort_in(self, x: Array, y: Array) -> None:
         """Find out for each point whether it was asked for."""
-        for point, value in zip(x, y, strict=True):
-            row = self._asked_row(point)
-            if row is not None:
-                self._move(row, point)
-                self._answer(np.array([row]), np.array([value]))
-            elif np.isfinite(value):
-                self._foreign.append((self.box.to_u(point[None])[0], float(value)))
-                self._note_best(point, self._foreign[-1][0], float(value))
-
-    def _move(self, row: int, point: Array) -> None:
-        """A point of the pending batch was evaluated there."""
         batch = self._pending
-        if batch is not None and not np.array_equal(point, batch.x[row]):
-            batch.at = batch.x.copy() if batch.at is None else batch.at
-            batch.at[row], batch.u[row] = point, self.box.to_u(point[None])[0]
+        for point, u, value in zip(x, self.box.to_u(x), y, strict=True):
+            row = None if batch is None else batch.row_of(point, u)
+            if batch is not None and row is not None:
+                batch.move(row, point, u)
+                self._answer(batch, np.array([row]), np.array([value]))
+            elif np.isfinite(value):
+                self._foreign.append((u, float(value)))
+                self._note_best(point, u, float(value))
+
+    def _answer(self, batch: Batch, rows: npt.NDArray[np.intp], values: Array) -> None:
+        self.nfev += len(rows)
+        self.n_failed += batch.answer(rows, values)
 
     def _checked(self, x: Any, y: Any) -> tuple[Array, Array]:
         try:
@@ -283,44 +248,13 @@ class AskTell(ABC):
             raise ValueError(f"x[{int(np.argmax(outside))}] is outside the bounds: such a point cannot be learned from")
         return points + 0.0, values  # + 0.0 turns -0.0, which compares equal but has other bytes, into 0.0
 
-    def _asked_row(self, point: Array) -> int | None:
-        """The row of the pending batch that ``point`` answers, or None for a foreign point."""
-        batch = self._pending
-        if batch is None:
-            return None
-        if batch.rows is None:
-            batch.rows = {}
-            for row, asked in enumerate(batch.x + 0.0):
-                batch.rows.setdefault(asked.tobytes(), []).append(row)
-        same = batch.rows.get(point.tobytes(), [])
-        for row in same:
-            if not batch.told[row]:
-                return row
-        waiting = np.flatnonzero(~batch.told)
-        if same or not len(waiting) or self.n == 0:
-            return None  # told again: a second measurement
-        distance = np.abs(batch.u[waiting] - self.box.to_u(point[None])).max(axis=1)
-        nearest = int(np.argmin(distance))
-        return int(waiting[nearest]) if distance[nearest] <= _SAME_POINT else None
-
-    def _answer(self, rows: npt.NDArray[np.intp], values: Array) -> None:
-        batch = self._pending
-        assert batch is not None
-        self.nfev += len(rows)
-        batch.told[rows] = True
-        good = np.isfinite(values)
-        batch.y[rows[good]] = values[good]
-        self.n_failed += int((~good).sum())
-
     def _note_best(self, x: Array, u: Array, y: float) -> None:
         if not self._best_y <= y:  # also when it is NaN: nothing known yet
             self._best_x, self._best_u, self._best_y = x.copy(), u.copy(), y
 
     def _finish(self, batch: Batch) -> None:
-        good = np.isfinite(batch.y)
-        if good.any():
-            i = int(np.nanargmin(batch.y))
-            self._note_best(batch.where(i), batch.u[i], float(batch.y[i]))
+        if best := batch.best():
+            self._note_best(*best)
             self._failed_in_a_row = self._failed_points = 0
         else:
             self._failed_in_a_row += 1
@@ -340,7 +274,6 @@ class AskTell(ABC):
 
     def state(self) -> State:
         """Everything needed to go on bit for bit, as plain arrays and scalars (``serialize.dumps`` makes bytes)."""
-        batch = self._pending
         return {
             "format": FORMAT,
             "algorithm": type(self).__name__,
@@ -360,9 +293,7 @@ class AskTell(ABC):
             "converged": self._converged,
             "foreign_u": [u.copy() for u, _ in self._foreign],
             "foreign_y": [y for _, y in self._foreign],
-            "pending": None
-            if batch is None
-            else {name: copied(getattr(batch, name)) for name in ("x", "u", "y", "told", "at")},
+            "pending": None if self._pending is None else self._pending.state(),
             "search": self._search_state() if self.n > 0 else {},
         }
 
@@ -391,7 +322,7 @@ class AskTell(ABC):
         self._converged = state["converged"]
         self._foreign = list(zip(state["foreign_u"], state["foreign_y"], strict=True))
         if state["pending"] is not None:
-            self._pending = Batch(**{name: copied(value) for name, value in state["pending"].items()})
+            self._pending = Batch.from_state(state["pending"])
         if self.n > 0:
             self._load_search_state(state["search"])
         return self
