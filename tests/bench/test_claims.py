@@ -7,7 +7,8 @@ import pytest
 from tests.bench.made_up import rows
 
 from eglearn.bench import claims
-from eglearn.bench.claims import CONTRARY, HELD, NO_DATA, OPEN, UNTESTABLE, VERDICTS, Evidence, decide, judge
+from eglearn.bench.claims import judge
+from eglearn.bench.evidence import CONTRARY, HELD, NO_DATA, OPEN, UNTESTABLE, VERDICTS, Evidence, decide
 from eglearn.bench.metrics import Results
 
 

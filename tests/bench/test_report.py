@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from tests.bench.made_up import parquet, row, rows
 
-from eglearn.bench.claims import NO_DATA, judge
+from eglearn.bench.claims import judge
+from eglearn.bench.evidence import NO_DATA
 from eglearn.bench.metrics import Results
 
 pa = pytest.importorskip("pyarrow")

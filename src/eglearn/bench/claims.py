@@ -1,9 +1,4 @@
-"""What the paper says about its COCO experiments, and what these results say to it.
-
-The rule: a claim *held here* if the 95 % interval of each paired difference behind it lies on the claimed side of 0,
-it *did not hold here* if one lies on the other side, and else it is *not settled*. Fewer than six problems settle
-nothing: even if all agree, chance alone does that in more than 5 % of cases (2 / 2^5). Without runs there is no data.
-"""
+"""What the paper says about its COCO experiments, and what these results say to it; `evidence` has the rule."""
 
 from __future__ import annotations
 
@@ -13,16 +8,25 @@ from functools import partial
 
 import numpy as np
 
-from .._typing import Array
 from . import metrics
-from .ablations import ABLATIONS, ablation, gains
+from .ablations import ABLATIONS, ablation
 from .algorithms import ALGORITHMS
+from .evidence import (
+    CONTRARY,
+    HELD,
+    NO_DATA,
+    UNTESTABLE,
+    Evidence,
+    Verdict,
+    closer,
+    decide,
+    gain,
+    shared_budget,
+    signed,
+    solved,
+)
 from .metrics import Results
 from .page import points
-
-HELD, CONTRARY, OPEN = "held here", "did not hold here", "not settled"
-NO_DATA, UNTESTABLE = "no data yet", "could not be tested here"
-VERDICTS = (HELD, CONTRARY, OPEN, NO_DATA, UNTESTABLE)
 
 SUBJECTS = ("egl", "egl-paper", "egl-spline", "egl-fc")
 """Algorithms that may stand for the paper's EGL: the default, the paper's settings, and its networks with ours."""
@@ -30,27 +34,7 @@ SUBJECTS = ("egl", "egl-paper", "egl-spline", "egl-fc")
 BASELINES = ("nelder-mead", "slsqp", "powell", "cg", "cobyla", "bfgs", "cma", "igl")
 """The paper's, sec. 5.1."""
 
-ENOUGH = 6  # problems
 _ABSENT = "not run on the same problems with the same budget: {}"
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """A difference whose sign decides, positive as claimed, with its interval, its problems, and in words."""
-
-    difference: float
-    low: float
-    high: float
-    problems: int
-    words: str
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One of `VERDICTS`, with the figures behind it."""
-
-    word: str
-    figures: str
 
 
 @dataclass(frozen=True)
@@ -67,88 +51,11 @@ def judge(results: Results) -> list[tuple[Claim, Verdict]]:
     return [(claim, claim.test(results)) for claim in claims(results)]
 
 
-def decide(found: Sequence[Evidence], *, lacking: str = "", shown: int = 3) -> Verdict:
-    """The rule at the top; ``lacking`` names what the claim also speaks of but was not run, which leaves it open.
-
-    The figures are those of the differences that speak most against the claim, ``shown`` of them.
-    """
-    if not found:
-        return Verdict(NO_DATA, lacking or "There are no such runs.")
-    few = min(e.problems for e in found)
-    word = OPEN
-    if any(e.high < 0 and e.problems >= ENOUGH for e in found):
-        word = CONTRARY
-    elif few >= ENOUGH and all(e.low > 0 for e in found) and not lacking:
-        word = HELD
-    words = [e.words for e in sorted(found, key=lambda e: e.high)[:shown]]
-    if len(found) > shown:
-        ahead, behind = sum(e.low > 0 for e in found), sum(e.high < 0 for e in found)
-        words[0] = f"of {len(found)} comparisons {ahead} as claimed, {behind} contrary; least favourable: {words[0]}"
-    words += [lacking] if lacking else []
-    words += [f"only {few} problem{'s' * (few > 1)}"] if few < ENOUGH else []
-    return Verdict(word, "; ".join(words) + ".")
-
-
-# Differences
-
-
-def solved(results: Results, a: str, b: str, reference: str, where: str) -> list[Evidence]:
-    """Share of problems solved by a minus that by b; nothing if they share no problem or had different budgets."""
-    # "compared" means all of these results: score first, then compare.
-    score = metrics.success(results, reference=reference).astype(float)
-    try:
-        c = metrics.compare(results, score, a, b, np.random.default_rng(0))
-    except ValueError:
-        return []
-    words = f"{where} {a} {points(c.mean_a)} %, {b} {points(c.mean_b)} %: {_signed(c.difference, c.low, c.high)} points"
-    return [Evidence(c.difference, c.low, c.high, c.problems, words)]
-
-
-def closer(results: Results, a: str, b: str, t: float, *, words: str = "") -> list[Evidence]:
-    """Scaled distance of b minus that of a after t evaluations: positive if a is closer."""
-    table = _distances(results, (a, b), t)
-    if not len(table):
-        return []
-    interval = metrics.bootstrap_mean(table[:, 1] - table[:, 0], np.random.default_rng(0))
-    d, low, high = (float(v) for v in (interval.estimate, interval.low, interval.high))
-    mean_a, mean_b = table.mean(axis=0)
-    text = f"{words}after {t:,.0f} evaluations mean scaled distance {a} {mean_a:.3g}, {b} {mean_b:.3g}: "
-    return [Evidence(d, low, high, len(table), f"{text}{b} minus {a} {d:+.2g} ({low:.2g} to {high:.2g})")]
-
-
-def gain(results: Results, a: str, reference: str, *, sign: float = 1.0) -> list[Evidence]:
-    """The paper's gain of fig. 4d at the end of the budget, 1 - mean distance of a / that of the reference.
-
-    ``sign`` -1 if the paper claims a loss.
-    """
-    end = _full(results, (a, reference))
-    ends = gains(results, reference, [end]).get(a) if end else None
-    if ends is None or not np.isfinite(ends.estimate).all():
-        return []
-    d, low, high = (float(v[0]) for v in (ends.estimate, ends.low, ends.high))
-    shared = len(_distances(results, (a, reference), 1.0))
-    words = f"gain of {a} over {reference} {100 * d:+.1f} % ({points(low)} to {points(high)})"
-    low, high = sorted((sign * low, sign * high))
-    return [Evidence(sign * d, low, high, shared, words)]
-
-
-def _distances(results: Results, names: tuple[str, ...], t: float) -> Array:
-    """Scaled distance of each shared problem and algorithm after t evaluations, (problems, names)."""
-    if not set(names) <= set(results.algorithms):
-        return np.zeros((0, len(names)))
-    scores = metrics.scaled_distance(results, np.array([t]), reference="optimum")[:, 0]
-    return metrics.score_table(results, scores, names).complete().values
+# Claims about EGL against other methods
 
 
 def _listed(dimensions: Iterable[int]) -> str:
     return ", ".join(f"{n}-D" for n in dimensions)
-
-
-def _signed(d: float, low: float, high: float) -> str:
-    return f"{100 * d:+.1f} ({points(low)} to {points(high)})"
-
-
-# Claims about EGL against other methods
 
 
 def _paired(results: Results, subject: str, n: int) -> Results:
@@ -198,7 +105,9 @@ def gap_grows(subject: str, results: Results) -> Verdict:
         runs = _paired(results, subject, n)
         mine = set(runs.select(algorithm=subject).problems()[0])
         names = tuple(
-            a for a, part in runs.by("algorithm") if mine <= set(part.problems()[0]) and _full(runs, (subject, a))
+            a
+            for a, part in runs.by("algorithm")
+            if mine <= set(part.problems()[0]) and shared_budget(runs, (subject, a))
         )
         absent |= set(BASELINES) - set(names)
         table = metrics.score_table(runs, metrics.success(runs).astype(float), names).complete()
@@ -216,7 +125,7 @@ def gap_grows(subject: str, results: Results) -> Verdict:
     change = metrics.bootstrap_mean([leads[high][k] - leads[low][k] for k in shared], np.random.default_rng(0))
     d, a, b = (float(v) for v in (change.estimate, change.low, change.high))
     means = ", ".join(f"{n}-D {100 * np.mean(list(v.values())):+.1f}" for n, v in leads.items())
-    words = f"lead over the best baseline in points: {means}; from {low}-D to {high}-D {_signed(d, a, b)}"
+    words = f"lead over the best baseline in points: {means}; from {low}-D to {high}-D {signed(d, a, b)}"
     words += f"; {_ABSENT.format(', '.join(sorted(absent)))}" if absent else ""
     return decide([Evidence(d, a, b, len(shared), words)])
 
@@ -232,14 +141,14 @@ def beats_igl(subject: str, results: Results) -> Verdict:
 def passes_cma(subject: str, results: Results) -> Verdict:
     """Scaled distance in 40-D at the end of the budget, against CMA-ES."""
     runs = _paired(results, subject, 40)
-    end = _full(runs, (subject, "cma"))
+    end = shared_budget(runs, (subject, "cma"))
     return decide(closer(runs, subject, "cma", end) if end else [])
 
 
 def crossing(subject: str, results: Results) -> Verdict:
     """CMA-ES closer after 3,000 evaluations, the subject after 30,000: "roughly 1e4" read as half a decade."""
     runs = _paired(results, subject, 40)
-    if _full(runs, (subject, "cma")) < 30_000:
+    if shared_budget(runs, (subject, "cma")) < 30_000:
         return Verdict(NO_DATA, "It takes runs of both with 30,000 evaluations or more in 40-D.")
     found = [*closer(runs, "cma", subject, 3000), *closer(runs, subject, "cma", 30_000)]
     return decide(found)
@@ -248,21 +157,21 @@ def crossing(subject: str, results: Results) -> Verdict:
 def goes_on(subject: str, results: Results) -> Verdict:
     """Share of 40-D problems that improve in the second half of the budget, or are solved to COCO's last target."""
     runs = _paired(results, subject, 40)
-    end = _full(runs, (subject,))
+    end = shared_budget(runs, (subject,))
     if not end:
         return decide([])
     early, late = metrics.gap_at(runs, [end / 2, end]).T
     score = ((late < early) | (late <= metrics.TARGETS[-1])).astype(float)
     found = []
     for b in (b for b in BASELINES if b in runs.algorithms and b != "igl"):
-        if _full(runs, (subject, b)) != end:
+        if shared_budget(runs, (subject, b)) != end:
             continue
         try:
             c = metrics.compare(runs, score, subject, b, np.random.default_rng(0))
         except ValueError:
             continue
         words = (
-            f"{subject} {points(c.mean_a)} %, {b} {points(c.mean_b)} %: {_signed(c.difference, c.low, c.high)} points"
+            f"{subject} {points(c.mean_a)} %, {b} {points(c.mean_b)} %: {signed(c.difference, c.low, c.high)} points"
         )
         found.append(Evidence(c.difference, c.low, c.high, c.problems, words))
     return decide(found)
@@ -288,12 +197,6 @@ def _is_rival(name: str) -> bool:
     return not name.startswith(("egl", "igl")) and name not in variants()
 
 
-def _full(runs: Results, names: Iterable[str]) -> float:
-    """The budget that all the named have, 0 if one has no runs or they differ."""
-    budgets = {float(b) for name in names for b in np.unique(runs.select(algorithm=name)["budget"]).tolist() or [0]}
-    return budgets.pop() if len(budgets) == 1 else 0.0
-
-
 # Claims about parts of EGL
 
 
@@ -310,14 +213,14 @@ def _ablation(results: Results, name: str) -> Results:
 def better(experiment: str, a: str, others: Sequence[str], shares: Sequence[float], results: Results) -> Verdict:
     """Variant a closer to y* than each of the others, after each of some shares of the budget."""
     runs = _ablation(results, experiment)
-    end = _full(runs, (a, *others))
+    end = shared_budget(runs, (a, *others))
     return decide([e for s in shares for b in others for e in closer(runs, a, b, s * end)] if end else [])
 
 
 def late_help(results: Results) -> Verdict:
     """The trust region helps at the end of the budget, and not yet after a tenth of it."""
     runs, names = _ablation(results, "networks"), ("networks-fc-tr-om", "networks-fc-om")
-    end = _full(runs, names)
+    end = shared_budget(runs, names)
     early, late = (closer(runs, *names, s * end) if end else [] for s in (0.1, 1.0))
     verdict = decide(late)
     if verdict.word == HELD and early[0].low > 0:
@@ -334,7 +237,7 @@ def radius(function: int, a: str, results: Results) -> Verdict:
     """Another first radius against the paper's on one function."""
     runs = _ablation(results, "epsilon")
     runs = runs.select(function=function)
-    end = _full(runs, (a, "epsilon-0.1"))
+    end = shared_budget(runs, (a, "epsilon-0.1"))
     return decide(closer(runs, a, "epsilon-0.1", end) if end else [])
 
 
@@ -343,7 +246,7 @@ def high_dimension(a: str, others: Sequence[str], results: Results) -> Verdict:
     runs = results.select(suite="coco-784", algorithm=(a, *others))
     found = []
     for b in others:
-        ends = [_full(runs, (name,)) for name in (a, b)]
+        ends = [shared_budget(runs, (name,)) for name in (a, b)]
         end = ends[0] if ends[0] == ends[1] else metrics.stored_before(min(ends)) if min(ends) else 0
         found += closer(runs, a, b, end) if end else []
     absent = sorted({a, *others} - set(runs.algorithms))

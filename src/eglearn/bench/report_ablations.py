@@ -15,7 +15,7 @@ from .. import plots
 from .._typing import Array
 from . import metrics
 from .ablations import ABLATIONS, Ablation, gains
-from .claims import ENOUGH
+from .evidence import ENOUGH
 from .intervals import Interval
 from .page import Cell, Picture, Table, points
 from .result_table import Results

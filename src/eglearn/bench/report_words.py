@@ -7,7 +7,8 @@ from collections import Counter
 
 import numpy as np
 
-from .claims import NO_DATA, judge
+from .claims import judge
+from .evidence import NO_DATA
 from .metrics import stored_before
 from .page import Cell, Table, points
 from .report_data import Loaded

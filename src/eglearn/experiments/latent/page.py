@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..._typing import Array
-from ...bench.claims import ENOUGH
+from ...bench.evidence import ENOUGH
 from ...bench.intervals import Interval, bootstrap_mean
 from ..base import Finding, verdict
 from .figures import draw_convergence, draw_found, draw_samples
