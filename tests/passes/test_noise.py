@@ -5,8 +5,9 @@ import pytest
 from tests.passes.driver import centre, continues_exactly, ellipsoid, rosenbrock, rotated_rastrigin, run
 
 from eglearn import AutoEGL, Status, minimize
-from eglearn.passes import NoisyAdaptation, Race, Watched
+from eglearn.passes import Adaptation, Race, Separable, Watched
 from eglearn.passes.noise import Repeats
+from eglearn.passes.watched import noisy_size
 
 
 def bowl(u):
@@ -92,7 +93,7 @@ def test_noise_is_found_and_borne(kind, seed):
         lowest = min(lowest, y.min())
         s.learn(batch, y)
     assert s.noisy is not None
-    assert isinstance(s.noisy, NoisyAdaptation)
+    assert isinstance(s.noisy, Adaptation)
     u, value = s.favorite
     gap = bowl(u[None])[0]
     assert gap < (1e-3 if kind == "severe" else 1e-2) * first
@@ -150,7 +151,7 @@ def test_trials_that_fail_tell_nothing():
     for _ in range(3):
         u = s.propose()
         s.learn(u, np.where((u == s.search.start).all(axis=1), np.nan, bowl(u)))
-    assert isinstance(s.noisy, NoisyAdaptation)
+    assert isinstance(s.noisy, Adaptation)
     assert np.isnan(s.ended_value)
     np.testing.assert_array_equal(s.favorite[0], s.noisy.mean)
 
@@ -185,10 +186,10 @@ def test_the_best_of_several_passes_is_recommended():
     assert s.restarts
     assert bowl(s.favorite[0][None])[0] < 1e-10
     # The next pass has begun far away.
-    s.noisy = NoisyAdaptation(s.rng, np.array([0.9, -0.9]), 0.01, s.size)
+    s._begin(np.array([0.9, -0.9]), 0.01)
     u = s.propose()
     s.learn(u, 1 + bowl(u))
-    assert s.noisy.value > 1.1
+    assert s.value > 1.1
     assert s.favorite[1] == s.ended_value < 1.1
 
 
@@ -204,10 +205,38 @@ def test_a_pass_that_stagnates_goes_on_with_twice_as_many_points():
 
 
 def test_the_population_fits_dimension_and_budget():
-    assert NoisyAdaptation.usual_size(20, None) == NoisyAdaptation.usual_size(20, 150_000) == 200
-    assert NoisyAdaptation.usual_size(20, 2000) == 40
-    assert NoisyAdaptation.usual_size(20, 10) == 12
-    assert NoisyAdaptation.usual_size(1, 10) == 4
+    assert noisy_size(20, None) == noisy_size(20, 150_000) == 200
+    assert noisy_size(20, 2000) == 40
+    assert noisy_size(20, 10) == 12
+    assert noisy_size(1, 10) == 4
+    assert noisy_size(400, None) == noisy_size(400, 150_000) == 1600
+    assert noisy_size(400, 60_000) == 1200
+
+
+def test_a_mean_is_recommended_though_its_samples_are_worse_than_the_start():
+    """In many dimensions, those of a wide distribution are."""
+    noise, s = Noise("severe"), noisy_schedule(200)
+    first = bowl(s.search.start[None])[0]
+    samples = []
+    while s.used < 12_000:
+        u = s.propose()
+        s.learn(u, noise(u))
+        samples.append(bowl(u))
+    assert isinstance(s.noisy, Separable)
+    u, value = s.favorite
+    gap = bowl(u[None])[0]
+    assert gap < 0.9 * first < first < np.median(samples[-1])
+    assert value < np.median(samples[-1])
+
+
+def test_the_last_batch_cut_by_the_budget_moves_nothing():
+    s = noisy_schedule(3)
+    run(s, bowl, 400)
+    recommended = s.favorite[0].copy()
+    for left in (1, 2):
+        u = s.propose()[:left]
+        s.learn(u, bowl(u) if left == 1 else np.array([0.1, np.nan]))
+        np.testing.assert_array_equal(s.favorite[0], recommended)
 
 
 def test_a_batch_cut_by_the_budget_may_lack_the_repetition():

@@ -6,7 +6,6 @@ from .axes import Axes
 from .base import Pass
 from .covariance import Adaptation
 from .descent import Descent
-from .noise import NoisyAdaptation
 from .race import Race
 from .schedule import Schedule
 from .secant import Secant
@@ -18,7 +17,6 @@ __all__ = [
     "Adaptation",
     "Axes",
     "Descent",
-    "NoisyAdaptation",
     "Pass",
     "Race",
     "Schedule",

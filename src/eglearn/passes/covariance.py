@@ -71,19 +71,29 @@ class Adaptation(Pass):
     size : int or None
         Points in a batch; None: the usual number. The model is used up to twice that, since the samples of large
         populations are too far apart for a quadratic.
+    noisy : bool
+        Whether medians, in place of the best values, tell when to stop. The model, which is centred at the best
+        sample, is not used then.
     """
 
     fields: ClassVar[tuple[str, ...]] = (
         *Pass.fields,
-        *("mean", "sigma", "size", "C", "B", "D", "path_c", "path_s", "batches", "decomposed"),
+        *("mean", "sigma", "size", "noisy", "C", "B", "D", "path_c", "path_s", "batches", "decomposed"),
         *("H", "exponent", "u", "y", "trust", "injected", "hits", "history"),
     )
 
-    def __init__(self, rng: np.random.Generator, start: Array, sigma: float = 0.4, size: int | None = None) -> None:
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        start: Array,
+        sigma: float = 0.4,
+        size: int | None = None,
+        noisy: bool = False,
+    ) -> None:
         super().__init__(rng, start)
         n = self.n
         self.mean, self.sigma = start.copy(), sigma
-        self.size = size if size is not None else default_batch(n)
+        self.size, self.noisy = size if size is not None else default_batch(n), noisy
         self.C, self.B, self.D = np.eye(n), np.eye(n), np.ones(n)
         """The covariance matrix is sigma^2 C, and C = B D^2 B^T."""
         self.path_c, self.path_s = np.zeros(n), np.zeros(n)
@@ -98,7 +108,7 @@ class Adaptation(Pass):
         self.hits: list[bool] = []
         """Whether the last injected points were the best of their batches."""
         self.history: list[float] = []
-        """The best values of the last batches."""
+        """The best values of the last batches, or their medians."""
         self._derive()
 
     def _derive(self) -> None:
@@ -106,7 +116,7 @@ class Adaptation(Pass):
         n, size = self.n, self.size
         self._rates = Rates.of(n, size)
         self._expected = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))
-        self._uses_model = size <= 2 * default_batch(n)
+        self._uses_model = not self.noisy and size <= 2 * default_batch(n)
 
     @property
     def radius(self) -> float:
@@ -150,7 +160,6 @@ class Adaptation(Pass):
             size = 3 * memory(self.n)
             self.u, self.y = np.vstack([self.u, u[good]])[-size:], np.concatenate([self.y, y[good]])[-size:]
         self.injected = self._model_point() if self._asks_model() else None
-        self.history.append(float(y[order[0]]))
         self.done = self._reason_to_stop(y[good])
 
     def _after_failure(self) -> None:
@@ -221,8 +230,9 @@ class Adaptation(Pass):
     # --- the end ------------------------------------------------------------------------------------------------
 
     def _reason_to_stop(self, y: Array) -> str | None:
+        why = reason_to_stop(self.history, y, self.batches, self.n / self.size, self.noisy)
         if self.radius < _SMALLEST:
             return "converged"
         if self.D[-1] > 0.999 * _LARGEST_RATIO * self.D[0]:  # D is kept within the ratio
             return "degenerate"
-        return reason_to_stop(self.history, y, self.batches, self.n / self.size)
+        return why

@@ -1,4 +1,4 @@
-"""Noisy objectives: how they are noticed, and the search that is left to them."""
+"""How noise is noticed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from .._typing import Array, State
 from ..serialize import copied
-from .covariance import Adaptation
 
 # Noise below this share of the spread of values in a batch does not matter; nor does other noise as long as more is
 # gained from one repetition to the next, until it is more so many times more often than not.
@@ -25,14 +24,6 @@ _ENOUGH = 4
 # Evaluations of the point where the search under noise begins, and the quantile of their values that stands for it: the
 # median is below that with a probability of 98 % (sign test), so that luck does not make it hard to beat.
 _TRIALS, _SURELY = 20, 0.75
-# Points in a batch for each dimension. In 20-D, under noise as large as the value: with 4 the covariance wanders and
-# the search may diverge, with 30 it takes too long. The theory for a sphere asks for a number in proportion to the
-# dimension (Arnold and Beyer 2002).
-_PER_DIMENSION = 10
-# Batches that the budget must pay for.
-_BATCHES = 50
-# Batches whose medians make an estimate.
-_RECENT = 5
 
 
 class Repeats:
@@ -140,34 +131,3 @@ class Repeats:
         """Go on from ``state``."""
         for name in self.fields:
             setattr(self, name, copied(state[name]))
-
-
-class NoisyAdaptation(Adaptation):
-    """Adaptation with a large population, led by ranks and medians: no single value decides anything.
-
-    What it recommends is its mean, an average over thousands of samples, never a sample.
-
-    Parameters
-    ----------
-    rng, start, sigma, size
-        See ``Adaptation``.
-    """
-
-    @staticmethod
-    def usual_size(n: int, budget: int | None) -> int:
-        """Points in a batch."""
-        size = _PER_DIMENSION * n
-        return size if budget is None else max(min(size, budget // _BATCHES), 4 + int(3 * math.log(n)))
-
-    def _derive(self) -> None:
-        super()._derive()
-        self._uses_model = False  # it is centred at the best sample, which is luck
-
-    @property
-    def value(self) -> float:
-        """About the value at the mean: the median of the last batches; NaN at first."""
-        return float(np.median(self.history[-_RECENT:])) if self.history else math.nan
-
-    def _reason_to_stop(self, y: Array) -> str | None:
-        self.history[-1] = float(np.median(y))
-        return super()._reason_to_stop(np.quantile(y, [0.25, 0.75]))

@@ -52,19 +52,27 @@ class Separable(Pass):
         Points in a batch; None: the usual number.
     pace : float
         Length of the mean's steps. With shorter ones the mean forgets ripples of the values, and takes longer.
+    noisy : bool
+        Whether medians, in place of the best values, tell when to stop.
     """
 
     fields: ClassVar[tuple[str, ...]] = (
         *Pass.fields,
-        *("mean", "sigma", "size", "pace", "variances", "path_c", "path_s", "batches", "history"),
+        *("mean", "sigma", "size", "pace", "noisy", "variances", "path_c", "path_s", "batches", "history"),
     )
 
     def __init__(
-        self, rng: np.random.Generator, start: Array, sigma: float = 0.4, size: int | None = None, pace: float = 0.5
+        self,
+        rng: np.random.Generator,
+        start: Array,
+        sigma: float = 0.4,
+        size: int | None = None,
+        pace: float = 0.5,
+        noisy: bool = False,
     ) -> None:
         super().__init__(rng, start)
         n = self.n
-        self.pace = pace
+        self.pace, self.noisy = pace, noisy
         self.mean, self.sigma = start.copy(), sigma
         self.size = size if size is not None else default_batch(n)
         self.variances = np.ones(n)
@@ -72,7 +80,7 @@ class Separable(Pass):
         self.path_c, self.path_s = np.zeros(n), np.zeros(n)
         self.batches = 0
         self.history: list[float] = []
-        """The best values of the last batches."""
+        """The best values of the last batches, or their medians."""
         self._derive()
 
     def _derive(self) -> None:
@@ -115,11 +123,10 @@ class Separable(Pass):
             return
         order = np.argsort(y, kind="stable")  # failed ones, NaN, are the last
         self._adapt(u[order[:good]])
-        self.history.append(float(y[order[0]]))
         if self.radius < _SMALLEST:
             self.done = "converged"
         else:
-            self.done = reason_to_stop(self.history, y[order[:good]], self.batches, self.n / self.size)
+            self.done = reason_to_stop(self.history, y[order[:good]], self.batches, self.n / self.size, self.noisy)
 
     def narrow(self, sigma: float) -> None:
         """The step size is that at most."""

@@ -9,20 +9,29 @@ from .._typing import Array
 _EPS = float(np.finfo(float).eps)
 
 
-def reason_to_stop(history: list[float], y: Array, batches: int, per_batch: float) -> str | None:
+def reason_to_stop(history: list[float], y: Array, batches: int, per_batch: float, noisy: bool = False) -> str | None:
     """Flat, stagnant, or None: the rules of BIPOP-CMA-ES (Hansen 2009), in terms of rounding.
 
     Parameters
     ----------
     history : list of float
-        The best values of the batches so far, shortened here to those that matter.
+        The best values of the batches so far, under noise their medians. That of this batch is added here, and those
+        that do not matter any more are removed.
     y : (k,)
-        Finite values of the last batch.
+        Finite values of this batch.
     batches : int
         How many there were.
     per_batch : float
         Dimension over points in a batch.
+    noisy : bool
+        Whether extreme values are luck.
     """
+    if noisy:
+        low, middle, high = np.quantile(y, [0.25, 0.5, 0.75]).tolist()
+        history.append(middle)
+        y = np.array([low, high])
+    else:
+        history.append(float(np.min(y)))
     recent, window = 10 + int(30 * per_batch), int(120 + 0.2 * batches + 30 * per_batch)
     del history[:-window]
     if len(history) > recent:

@@ -10,21 +10,33 @@ import numpy as np
 from .._typing import Array, State
 from ..serialize import copied
 from .base import Pass
+from .covariance import Adaptation
 from .descent import default_batch
-from .noise import NoisyAdaptation, Repeats
+from .noise import Repeats
 from .race import Race
 from .schedule import Schedule
+from .separable import Separable
 
 _SIGMA = 0.4
 # From so many dimensions on, what a model of all curvature costs, in evaluations and in time, is not worth it.
 _MANY = 64
+# Under noise, points in a batch for each dimension, in few dimensions and in many, and batches that the budget must pay
+# for. In 20-D, under noise as large as the value: with 4 a dimension a covariance matrix wanders and the search may
+# diverge, with 30 it takes too long. Variances alone take fewer: in 100 and 400-D, 4 is best under such noise, 1 or 2
+# under less. The theory for a sphere asks for a number in proportion to the dimension (Arnold and Beyer 2002).
+_FEW_NOISY, _MANY_NOISY, _BATCHES = 10, 4, 50
+# Values at the last means whose median tells what a pass has reached.
+_RECENT = 20
 
 
 class Watched:
     """``Schedule``, or in many dimensions ``Race``, until noise is found that matters.
 
     Then adaptations of large populations follow one another: from where the search has come to, with twice the
-    population where one stagnates, and from another place where one ends for another reason.
+    population where one stagnates, and from another place where one ends for another reason. They are led by ranks and
+    medians: no single value decides anything. What is recommended is a mean, an average over thousands of samples,
+    never a sample. The mean is evaluated with each batch, since samples do not tell its value: in many dimensions those
+    of a wide distribution are far worse than their mean.
 
     While nothing but failures is known, random points of the whole cube are tried; the search begins at the best of
     the first that have values.
@@ -40,7 +52,9 @@ class Watched:
         Evaluations in all; None: very many.
     """
 
-    fields: ClassVar[tuple[str, ...]] = ("m", "budget", "used", "lost", "size", "ended_u", "ended_value", "passes")
+    fields: ClassVar[tuple[str, ...]] = (
+        *("m", "budget", "used", "lost", "size", "at_means", "ended_u", "ended_value", "passes"),
+    )
 
     def __init__(self, rng: np.random.Generator, start: Array, m: int | None = None, budget: int | None = None) -> None:
         n = len(start)
@@ -49,10 +63,12 @@ class Watched:
         """Whether all evaluations so far have failed."""
         self.search = _kind(n)(rng, start, m, budget)
         self.repeats = Repeats(start)
-        self.noisy: NoisyAdaptation | None = None
+        self.noisy: Adaptation | Separable | None = None
         """The current pass under noise, if there is noise that matters."""
+        self.at_means: list[float] = []
+        """The last values at its means."""
         self.used = 0
-        self.size = NoisyAdaptation.usual_size(n, budget)
+        self.size = noisy_size(n, budget)
         """Points in a batch under noise."""
         self.passes = 0
         """Passes under noise that have ended."""
@@ -77,17 +93,22 @@ class Watched:
         """
         if self.noisy is None:
             return self.search.best_u, self.search.best_y
-        value = self.noisy.value
+        value = self.value
         if math.isnan(self.ended_value) or value < self.ended_value:
             return self.noisy.mean, value
         return self.ended_u, self.ended_value
+
+    @property
+    def value(self) -> float:
+        """About the value that the current pass under noise has reached; NaN at first."""
+        return float(np.quantile(self.at_means, 0.5)) if self.at_means else math.nan
 
     def propose(self) -> Array:
         """The next batch."""
         if self.lost:
             n = len(self.ended_u)
             return self.rng.uniform(-1, 1, (default_batch(n), n))
-        batch = self.search.propose() if self.noisy is None else self.noisy.propose()
+        batch = self.search.propose() if self.noisy is None else np.vstack([self.noisy.mean, self.noisy.propose()])
         return self.repeats.add(batch, self.used)
 
     def learn(self, u: Array, y: Array) -> None:
@@ -108,7 +129,10 @@ class Watched:
             if self.repeats.noisy:
                 self._begin(self.repeats.try_best(self.search.start), _SIGMA)
         else:
-            self.noisy.learn(u, y)
+            if math.isfinite(y[0]):
+                self.at_means = [*self.at_means, float(y[0])][-_RECENT:]
+            if len(y) > self.noisy.size:  # else the budget is at its end, and nothing follows
+                self.noisy.learn(u[1:], y[1:])
             if self.noisy.done is not None:
                 self._next(self.noisy)
 
@@ -116,9 +140,10 @@ class Watched:
         left = None if self.budget is None else self.budget - self.used
         self.search, self.lost = _kind(len(place))(self.rng, place, self.m, left), False
 
-    def _next(self, p: NoisyAdaptation) -> None:
-        if not math.isnan(p.value) and not self.ended_value <= p.value:
-            self.ended_u, self.ended_value = p.mean, p.value
+    def _next(self, p: Adaptation | Separable) -> None:
+        value = self.value
+        if not math.isnan(value) and not self.ended_value <= value:
+            self.ended_u, self.ended_value = p.mean, value
         self.passes += 1
         if p.done == "stagnant":  # noise hides what is left to gain there: more points see more
             self.size *= 2
@@ -129,7 +154,11 @@ class Watched:
             self._begin(self.rng.uniform(-0.8, 0.8, len(p.mean)), _SIGMA)
 
     def _begin(self, place: Array, sigma: float) -> None:
-        self.noisy = NoisyAdaptation(self.rng, place, sigma, self.size)
+        if len(place) < _MANY:
+            self.noisy = Adaptation(self.rng, place, sigma, self.size, noisy=True)
+        else:
+            self.noisy = Separable(self.rng, place, sigma, self.size, pace=1.0, noisy=True)
+        self.at_means = []
 
     def note_foreign(self, u: Array, y: float) -> None:
         """A point from elsewhere."""
@@ -159,9 +188,16 @@ class Watched:
         self.search = _kind(len(self.ended_u)).from_state(rng, state["search"])
         self.repeats = Repeats(self.ended_u)
         self.repeats.load_state(state["repeats"])
-        self.noisy = None if state["noisy"] is None else NoisyAdaptation.from_state(rng, state["noisy"])
+        under_noise = Adaptation if len(self.ended_u) < _MANY else Separable
+        self.noisy = None if state["noisy"] is None else under_noise.from_state(rng, state["noisy"])
         return self
 
 
 def _kind(n: int) -> type[Schedule] | type[Race]:
     return Schedule if n < _MANY else Race
+
+
+def noisy_size(n: int, budget: int | None) -> int:
+    """Points in a batch under noise."""
+    size = n * (_FEW_NOISY if n < _MANY else _MANY_NOISY)
+    return size if budget is None else max(min(size, budget // _BATCHES), default_batch(n))
