@@ -138,57 +138,44 @@ def _where(runs: Results) -> str:
     )
 
 
-def gain_chart(entry: Ablation, runs: Results, folder: Path) -> Picture:
-    """Fig. 4d: gain over the reference by length of the replay, a line a dither."""
-    import matplotlib.pyplot as plt
-
-    found = gains(runs, str(entry.reference), [int(runs["budget"].max())])
-    lengths: dict[str, dict[int, tuple[float, ...]]] = {}
-    for name in (a for a in entry.algorithms if a in runs.algorithms):
-        _, size, dither = name.split("-")
-        value = (0.0, 0.0, 0.0) if name == entry.reference else _per_cent(found[name])
-        lengths.setdefault(dither.removeprefix("p"), {})[int(size)] = value
-    sizes = sorted({size for line in lengths.values() for size in line})
-    with plots.style():
-        figure, ax = plt.subplots(figsize=(plots.WIDTH, 3.6))
-        for k, (dither, line) in enumerate(lengths.items()):
-            x = np.array([sizes.index(size) for size in line]) + 0.1 * (k - 1)
-            value, low, high = np.array(list(line.values())).T
-            look = plots.line_style(k)
-            ax.errorbar(x, value, yerr=(value - low, high - value), capsize=3, label=f"dither {dither} epsilon", **look)
-        ax.axhline(0, color=plots.GREY, linewidth=1)
-        ax.set_ylim(bottom=max(ax.get_ylim()[0], _LEAST_GAIN))
-        ax.set_xticks(range(len(sizes)), [str(size) for size in sizes])
-        ax.set(xlabel="batches in the replay", ylabel="gain over one batch without dither, %")
-        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-        figure.tight_layout()
-        path = plots.save(figure, folder / f"ablation-{entry.name}.png")
-    note = f"{_where(runs)}; at the end, {_gain_note(runs)}"
-    words = ", ".join(f"{a} {_per_cent(g)[0]:+.0f} %" for a, g in found.items())
-    return Picture(path, entry.title, note, f"Gains: {words}.")
-
-
 def gain_over_time(entry: Ablation, runs: Results, folder: Path) -> Picture:
     """App. H: gain over the reference against evaluations, a line a variant with its interval."""
+    return _gains(entry, runs, folder, lambda name: "")
+
+
+def gain_by_dither(entry: Ablation, runs: Results, folder: Path) -> Picture:
+    """Fig. 4d: the same, a panel a dither."""
+    return _gains(entry, runs, folder, lambda name: f"dither {name.split('-p')[1]} epsilon")
+
+
+def _gains(entry: Ablation, runs: Results, folder: Path, panel_of: Callable[[str], str]) -> Picture:
     import matplotlib.pyplot as plt
 
     budget = int(runs["budget"].max())
     t = np.unique(np.geomspace(min(300, budget), budget, 31).round())
     found = gains(runs, str(entry.reference), t, resamples=2000)
+    names = [name for name in entry.algorithms if name in found]
+    panels = list(dict.fromkeys(panel_of(name) for name in names))
     with plots.style():
-        figure, ax = plt.subplots(figsize=(plots.WIDTH, 3.6))
-        for k, (name, gain) in enumerate(found.items()):
-            look = plots.line_style(k)
-            ax.plot(t, 100 * gain.estimate, label=name, markevery=5, **look)
-            ax.fill_between(t, 100 * gain.low, 100 * gain.high, color=look["color"], alpha=0.15, linewidth=0)
-        ax.axhline(0, color=plots.GREY, linewidth=1)
-        ax.set_ylim(max(ax.get_ylim()[0], _LEAST_GAIN), 100)
-        ax.set(xscale="log", xlabel="evaluations", ylabel=f"gain over {entry.reference}, %")
-        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        figure, axes = plt.subplots(1, len(panels), figsize=(plots.WIDTH, 3.8), sharey=True, squeeze=False)
+        for ax, panel in zip(axes.flat, panels, strict=True):
+            for name in (name for name in names if panel_of(name) == panel):
+                look, gain = plots.line_style(len(ax.lines)), found[name]
+                ax.plot(t, 100 * gain.estimate, label=name, markevery=5, **look)
+                ax.fill_between(t, 100 * gain.low, 100 * gain.high, color=look["color"], alpha=0.15, linewidth=0)
+            ax.axhline(0, color=plots.GREY, linewidth=1)
+            ax.set(xscale="log", xlabel="evaluations", title=panel)
+            if len(panels) > 1:
+                ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25))
+            else:
+                ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        low, high = axes[0, 0].get_ylim()
+        axes[0, 0].set_ylim(max(low, _LEAST_GAIN), min(high, 100))
+        axes[0, 0].set_ylabel(f"gain over {entry.reference}, %")
         figure.tight_layout()
         path = plots.save(figure, folder / f"ablation-{entry.name}.png")
     note = f"{_where(runs)}; {_gain_note(runs)}"
-    words = ", ".join(f"{a} {100 * float(g.estimate[-1]):+.0f} %" for a, g in found.items())
+    words = ", ".join(f"{name} {100 * float(found[name].estimate[-1]):+.0f} %" for name in names)
     return Picture(path, entry.title, note, f"Gains at the end: {words}.")
 
 
@@ -236,7 +223,7 @@ def histograms(entry: Ablation, snapshots: Snapshots, folder: Path) -> Picture:
 
 
 _PICTURES: dict[str, Callable[[Ablation, Results, Path], Picture]] = {
-    "replay-perturbation": gain_chart,
+    "replay-perturbation": gain_by_dither,
     "epsilon": each_function,
     "exploration": gain_over_time,
     "exploration-many": gain_over_time,
