@@ -126,3 +126,16 @@ def test_one_and_two_dimensions(n):
 
 def test_resume():
     assert continues_exactly(lambda: secant(5, m=3), rosenbrock, (1, 7, 10, 40, 200))
+
+
+def test_past_that_misleads_is_forgotten():
+    """A bad condition with small waves: at last coarse differences and old curvatures lead nowhere; a new start does."""
+
+    def waves(x):
+        h, a, b = np.log(np.abs(x)), np.where(x > 0, 10, 5.5), np.where(x > 0, 7.9, 3.1)
+        return np.sign(x) * np.exp(h + 0.049 * (np.sin(a * h) + np.sin(b * h)))
+
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((30, 30)))[0]
+    p = secant(30)
+    run(p, lambda u: waves(5 * (u - 0.1) @ turn) ** 2 @ np.append(1e6, np.ones(29)), 20_000)
+    assert p.best_y < 1e-4

@@ -18,6 +18,7 @@ _EPS = float(np.finfo(float).eps)
 # Steps of the differences and whether they are central, tried in this order: near the root of the rounding of values
 # for forward differences, its cubic root for central ones, at last one for values of single precision.
 _ACCURACIES = ((1e-8, False), (1e-7, True), (1e-5, True), (1e-3, True))
+_FINEST = 1  # of the central ones
 # Pairs in memory.
 _PAIRS = 200
 # Lengths tried along the quasi-Newton direction; the third is its own.
@@ -200,10 +201,11 @@ class Secant(Pass):
             self._after_failure()
 
     def _after_failure(self) -> None:
-        """No length gained: a more accurate gradient, at last without the past."""
+        """No length gained: another accuracy, and after the last one again from the finest, without the past."""
         if self.level + 1 < len(_ACCURACIES):
             self.level, self.stage, self.before = self.level + 1, "gradient", None
-        elif len(self.S):
-            self.S, self.Y, self.stage = self.S[:0], self.Y[:0], "path"
+        elif len(self.S):  # something was gained since it was last forgotten
+            self.S, self.Y = self.S[:0], self.Y[:0]
+            self.level, self.stage, self.before = _FINEST, "gradient", None
         else:
             self.done = "converged"
