@@ -250,3 +250,11 @@ def test_any_budget(budget):
         x = opt.ask()
         opt.tell(x, sphere(x))
     assert opt.nfev == budget
+
+
+def test_line_searches_do_not_wait_for_a_descent_that_stays_behind():
+    """Rastrigin's function in many dimensions: the evolution is ahead, so that quasi-Newton steps hardly get on."""
+    r = race(100, budget=40_000)
+    kinds = [kind for kind, _ in turns(r, rastrigin, 20_000)]
+    assert Axes in kinds
+    assert r.best_y < 1e-8

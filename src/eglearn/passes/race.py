@@ -30,8 +30,9 @@ _AHEAD = 8
 _SIGMA, _ZOOM = 0.4, 0.05
 # Up to so many evaluations a dimension the evolution is at full pace; with more it is slower, down to a quarter.
 _FEW, _SLOWEST = 20, 0.25
-# The share of the budget that finding out whether the coordinates interact may cost.
-_TRIAL = 0.05
+# The share of the budget that finding out whether coordinates interact may cost, and the multiple of that cost after
+# which it is found out although the first descent goes on.
+_TRIAL, _LATE = 0.05, 5
 
 
 class Race(Turns):
@@ -39,10 +40,10 @@ class Race(Turns):
 
     What is expected: that the lowest value of a turn falls on as it fell since the turn before, for a while.
 
-    The *descents*: in a subspace from the start, then quasi-Newton steps from where that ended, then once, if the
-    budget allows for it, line searches and quasi-Newton steps after them. Then again: from the best point if the other
-    search found it, else from a random one. The *evolution*: adaptations of a distribution with independent
-    coordinates, each with twice the population of the last.
+    The *descents*: in a subspace from the start, then quasi-Newton steps from where that ended. Once, if the budget
+    allows for it, line searches and quasi-Newton steps after them: when the first descent has ended, or is behind for
+    long. Then again: from the best point if the other search found it, else from a random one. The *evolution*:
+    adaptations of a distribution with independent coordinates, each with twice the population of the last.
 
     All of this costs time and memory linear in the dimension, an evaluation.
     """
@@ -87,7 +88,8 @@ class Race(Turns):
             self.descended = self.turn == 0
         if p.done is not None or (isinstance(p, Subspace) and p.used >= _SUBSPACE * self.n):
             self.passes[self.turn] = self._next_evolution() if self.turn else self._next_descent(p)
-        if self.turn_used >= min(_FIRST_TURN * 2**self.rounds, _TURN) * self.n:
+        # Line searches go on until they end: values along profiles do not tell what all of them gain together.
+        if self.turn_used >= min(_FIRST_TURN * 2**self.rounds, _TURN) * self.n and not isinstance(self.active, Axes):
             self._end_turn()
 
     def note_foreign(self, u: Array, y: float) -> None:
@@ -109,16 +111,24 @@ class Race(Turns):
         else:
             self.rounds = min(self.rounds + self.turn, _GROWING)
             self.turn, self.row = 1 - self.turn, 1
+            if self.turn == 0 and not self.descended and self.used >= _LATE * Axes.first_test(self.n):
+                self.passes[0] = self._line_searches() or self.passes[0]
         self.turn_used, self.lowest = 0, math.inf
+
+    def _line_searches(self) -> Axes | None:
+        """From the best point; None if they have been tried, or take too much of the budget."""
+        if self.straight or math.isnan(self.best_y):
+            return None
+        self.straight = True
+        if self.budget is not None and Axes.first_test(self.n) > _TRIAL * self.budget:
+            return None
+        return Axes(self.rng, self.best_u, self.best_y)
 
     def _next_descent(self, p: Pass) -> Pass:
         if isinstance(p, Subspace) and not math.isnan(p.best_y):
             return Secant(self.rng, p.best_u, p.best_y, self.m)
-        if isinstance(p, Secant) and not self.straight and not math.isnan(self.best_y):
-            self.straight = True
-            if self.budget is None or Axes.first_test(self.n) <= _TRIAL * self.budget:
-                self.descended = True
-                return Axes(self.rng, self.best_u, self.best_y)
+        if isinstance(p, Secant) and (lines := self._line_searches()):
+            return lines
         if isinstance(p, Axes) and p.done == "separable":
             return Secant(self.rng, p.best_u, p.best_y, self.m)
         self.restarts += 1
