@@ -129,7 +129,7 @@ def test_resume():
 
 
 def test_past_that_misleads_is_forgotten():
-    """A bad condition with small waves: at last coarse differences and old curvatures lead nowhere; a new start does."""
+    """A bad condition with small waves: coarse differences and old curvatures lead nowhere at last."""
 
     def waves(x):
         h, a, b = np.log(np.abs(x)), np.where(x > 0, 10, 5.5), np.where(x > 0, 7.9, 3.1)
