@@ -5,7 +5,7 @@ import pytest
 from tests.passes.driver import centre, continues_exactly, ellipsoid, rosenbrock, rotated_rastrigin, run
 
 from eglearn import AutoEGL, Status, minimize
-from eglearn.passes import Adaptation, Race, Separable, Watched
+from eglearn.passes import Adaptation, Race, Secant, Separable, Watched
 from eglearn.passes.noise import Repeats
 from eglearn.passes.watched import noisy_size
 
@@ -43,7 +43,7 @@ def schedule(n, seed=0, budget=None):
     return Watched(np.random.default_rng(seed), np.full(n, -0.3), budget=budget)
 
 
-@pytest.mark.parametrize("fun", [rosenbrock, ellipsoid, rotated_rastrigin, lambda u: np.full(len(u), 3.0)])
+@pytest.mark.parametrize("fun", [rosenbrock, ellipsoid, rotated_rastrigin])
 def test_a_deterministic_run_is_the_same_but_for_some_repeated_points(fun):
     plain, s = schedule(4), schedule(4)
     plain.repeats.due = np.inf
@@ -306,3 +306,97 @@ def test_noise_in_many_dimensions():
     assert s.noisy is not None
     assert bowl(s.favorite[0][None])[0] < 0.25 * first
     assert continues_exactly(lambda: noisy_schedule(70), by_place, (30, 2000), more=400)
+
+
+def test_a_flat_beginning_is_left_for_the_whole_cube_exactly():
+    """Also when it is resumed, and with a better point from elsewhere in the meantime."""
+
+    def fun(u):
+        return np.where(np.max(np.abs(u - 0.5), axis=1) < 0.35, bowl(u), 30.0)
+
+    assert continues_exactly(lambda: schedule(3), fun, (0, 10, 40), more=300)
+    s = schedule(3)
+    u = s.propose()
+    s.learn(u, np.full(len(u), 30.0))
+    assert s.lost
+    assert (np.max(np.abs(s.propose()), axis=1) > 0.5).any()
+
+
+@pytest.mark.parametrize("values", [np.nan, 7.0])
+def test_a_point_from_elsewhere_is_where_a_lost_search_begins(values):
+    s = schedule(64)
+    u = s.propose()
+    s.learn(u, np.full(len(u), np.nan))
+    scouts = s.propose()
+    s.note_foreign(np.full(64, 0.5), 0.16)
+    y = np.full(len(scouts), np.nan)
+    y[1] = values
+    s.learn(scouts, y)
+    assert not s.lost
+    assert s.search.best_y == 0.16
+    np.testing.assert_array_equal(s.propose()[0], np.full(64, 0.5))
+
+
+def test_noise_is_not_told_by_neighbours():
+    """Values of a quasi-Newton pass' differences are nearly the same, so that any noise exceeds their spread."""
+    s = schedule(70)
+    run(s, rosenbrock, 2000)
+    s.repeats.due = 0
+    s.search.turn = 0
+    s.search.passes[0] = Secant(s.rng, s.search.best_u, s.search.best_y)
+    assert s.repeats.row == 0 or not s.repeats.known
+    s.repeats.known = False
+    assert len(s.propose()) == s.search.passes[0].m
+    s.search.turn = 1
+    assert len(s.propose()) == s.search.passes[1].size + 1
+
+
+def test_where_means_fail_the_lowest_point_is_recommended():
+    s = noisy_schedule(3)
+    for _ in range(3):
+        u = s.propose()
+        y = bowl(u)
+        y[0] = np.nan
+        s.learn(u, np.where((u == s.search.start).all(axis=1), np.nan, y))
+    assert s.noisy is not None
+    u, value = s.favorite
+    assert np.isnan(value)
+    np.testing.assert_array_equal(u, s.search.best_u)
+
+
+@pytest.mark.parametrize("n", [5, 70])
+def test_passes_under_noise_are_led_by_medians(n):
+    """A single lucky value changes nothing."""
+    s = noisy_schedule(n)
+    for _ in range(4):
+        u = s.propose()
+        y = bowl(u)
+        y[1] = -1e6
+        s.learn(u, y)
+    assert s.noisy.noisy
+    assert min(s.noisy.history) > -1
+
+
+def test_where_the_search_under_noise_begins():
+    r = Repeats(np.zeros(2))
+    r.u, r.first, r.before = np.ones(2), 3.0, 2.0
+    np.testing.assert_array_equal(r.try_best(np.zeros(2)), np.ones(2))
+    r.before = 4.0
+    np.testing.assert_array_equal(r.try_best(np.zeros(2)), np.zeros(2))
+
+
+def test_a_pass_that_failed_is_followed_by_a_closer_one_where_values_are():
+    s = noisy_schedule(3)
+    u = s.propose()
+    s.learn(u, bowl(u))
+    s._begin(np.full(3, 0.9), 0.4)
+    u = s.propose()
+    s.learn(u, np.full(len(u), np.nan))
+    np.testing.assert_array_equal(s.noisy.mean, s.ended_u)
+    assert s.noisy.sigma < 0.2
+
+
+def test_values_near_the_largest_float_have_a_median():
+    s = schedule(1)
+    run(s, lambda u: np.full(len(u), 1.7e308) * (1 - 1e-3 * u[:, 0] ** 2), 300)
+    assert np.isfinite(s.repeats.middle)

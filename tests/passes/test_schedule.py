@@ -241,3 +241,15 @@ def test_a_kind_of_restart_that_found_nothing_is_not_the_best():
     assert s.reached[0] == np.inf
     s._account(0, good)
     assert s.reached[0] == 3
+
+
+def test_an_adaptation_that_failed_begins_closer_with_as_many_points():
+    s = schedule(5)
+    run(s, lambda u: np.sum((u + 0.3) ** 2, axis=1), 500)
+    p = Adaptation(s.rng, np.full(5, 0.8), 0.4, 40)
+    s._begin("large", p, 1000)
+    u = s.propose()
+    s.learn(u, np.full(len(u), np.nan))
+    assert s.current is not p
+    assert (s.role, s.limit, s.current.size, s.current.sigma) == ("large", 1000, 40, 0.2)
+    np.testing.assert_array_equal(s.current.mean, s.best_u)

@@ -25,6 +25,8 @@ class Pass(ABC):
         The value there; NaN: not known.
     """
 
+    shows_spread: ClassVar[bool] = True
+    """Whether values of a batch differ as they do in the region of the search, so that noise can be told by them."""
     fields: ClassVar[tuple[str, ...]] = ("used", "done", "best_u", "best_y")
     """Names of the attributes on which the future depends; each holds plain data."""
 

@@ -12,7 +12,7 @@ from .._typing import Array
 from ..steps import length
 from .base import Pass
 from .descent import default_batch
-from .model import Quadratic, ball_step, memory
+from .model import Quadratic, ball_step, median, memory
 from .stopping import reason_to_stop
 
 # Standard deviations below this, and ratios of them above that, end the pass.
@@ -126,7 +126,7 @@ class Adaptation(Pass):
     @property
     def value_now(self) -> float:
         """The median of what the last batches had best: falls also while the distribution contracts."""
-        return float(np.median(self.history[-max(1, 10 * self.n // self.size) :])) if self.history else math.nan
+        return median(self.history[-max(1, 10 * self.n // self.size) :]) if self.history else math.nan
 
     def propose(self) -> Array:
         """Samples of the distribution; the first is the model's point, if there is one."""

@@ -31,6 +31,11 @@ def memory(n: int) -> int:
     return 3 * n + 20
 
 
+def median(values: Array | list[float]) -> float:
+    """The median of those that are no NaN, also where the sum of two overflows."""
+    return 2 * float(np.nanmedian(np.asarray(values) / 2))
+
+
 def differences(y: Array, origin: float, exponent: int) -> Array:
     """(y - origin) / 4 in units of 2^exponent; quartered first, since a difference of huge values overflows."""
     with np.errstate(over="ignore"):

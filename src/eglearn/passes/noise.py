@@ -9,6 +9,7 @@ import numpy as np
 
 from .._typing import Array, State
 from ..serialize import copied
+from .model import median
 
 # Noise below this share of the spread of values in a batch does not matter; nor does other noise as long as more is
 # gained from one repetition to the next, until it is more so many times more often than not.
@@ -51,6 +52,7 @@ class Repeats:
         self.row = 0
         """Where in the current batch the repetition is; 0: there is none."""
         self.due = 0.0
+        """Evaluations before the next repetition."""
         self.differed = False
         """Whether a value was not repeated."""
         self.strikes = 0
@@ -90,7 +92,7 @@ class Repeats:
             if not self.y <= y[i]:
                 self.u, self.y, self.known = u[i].copy(), float(y[i]), False
             if math.isnan(self.first):
-                self.first, self.middle = self.y, float(np.nanmedian(y))
+                self.first, self.middle = self.y, median(y)
                 self.before = self.middle
         return u, y
 

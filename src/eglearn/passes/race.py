@@ -87,7 +87,7 @@ class Race(Turns):
         if new:
             self.descended = self.turn == 0
         if p.done is not None or (isinstance(p, Subspace) and p.used >= _SUBSPACE * self.n):
-            self.passes[self.turn] = self._next_evolution() if self.turn else self._next_descent(p)
+            self.passes[self.turn] = self._next_evolution(p) if self.turn else self._next_descent(p)
         # Line searches go on until they end: values along profiles do not tell what all of them gain together.
         if self.turn_used >= min(_FIRST_TURN * 2**self.rounds, _TURN) * self.n and not isinstance(self.active, Axes):
             self._end_turn()
@@ -139,17 +139,19 @@ class Race(Turns):
             return Subspace(self.rng, self.best_u, delta, self.m)
         return Subspace(self.rng, self.rng.uniform(-0.8, 0.8, self.n), m=self.m)
 
-    def _next_evolution(self) -> Pass:
+    def _next_evolution(self, p: Pass) -> Pass:
+        if isinstance(p, Separable) and p.done == "failed" and not math.isnan(self.best_y):  # closer, where values are
+            return self._evolution(self.best_u, p.sigma)
         self.restarts += 1
         self.doublings += 1
         place = self._place(self.rng.uniform(-0.8, 0.8, self.n))
         self.born = self.used
         return self._evolution(place)
 
-    def _evolution(self, place: Array) -> Separable:
+    def _evolution(self, place: Array, sigma: float = _SIGMA) -> Separable:
         size = default_batch(self.n) // 2 * 2**self.doublings
         pace = _SLOWEST if not self.budget else (_FEW * self.n / self.budget) ** (1 / 3)
-        return Separable(self.rng, place, _SIGMA, size, min(max(pace, _SLOWEST), 1.0))
+        return Separable(self.rng, place, sigma, size, min(max(pace, _SLOWEST), 1.0))
 
     def _widest(self) -> float:
         """The largest step size of the evolution by now: from its start to the end of the budget it falls evenly."""

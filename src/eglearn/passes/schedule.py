@@ -161,6 +161,9 @@ class Schedule(Turns):
     def _finish(self) -> None:
         """The current pass is over: account for it and begin the next."""
         p = self.current
+        if isinstance(p, Adaptation) and p.done == "failed" and not math.isnan(self.best_y):  # closer, where values are
+            self._begin(self.role, Adaptation(self.rng, self.best_u, p.sigma, p.size), self.limit)
+            return
         if isinstance(p, Axes):
             self.exact = p.done == "separable" and p.adds_up
         if self.role == "axes" and p.done == "separable" and self.best_y < self.stale:

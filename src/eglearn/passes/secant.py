@@ -50,6 +50,7 @@ class Secant(Pass):
         Points in a batch, at most; None: by the dimension.
     """
 
+    shows_spread: ClassVar[bool] = False  # differences are of neighbours
     fields: ClassVar[tuple[str, ...]] = (
         *Pass.fields,
         *("m", "x", "value", "g", "S", "Y", "exponent", "level", "stage", "before", "offsets", "values"),

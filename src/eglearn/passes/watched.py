@@ -12,6 +12,7 @@ from ..serialize import copied
 from .base import Pass
 from .covariance import Adaptation
 from .descent import default_batch
+from .model import median
 from .noise import Repeats
 from .race import Race
 from .schedule import Schedule
@@ -38,8 +39,8 @@ class Watched:
     never a sample. The mean is evaluated with each batch, since samples do not tell its value: in many dimensions those
     of a wide distribution are far worse than their mean.
 
-    While nothing but failures is known, random points of the whole cube are tried; the search begins at the best of
-    the first that have values.
+    While nothing is known that could lead anywhere, nothing but failures or but one value, random points of the whole
+    cube are tried; the search begins at the best point as soon as there is one.
 
     Parameters
     ----------
@@ -53,14 +54,18 @@ class Watched:
     """
 
     fields: ClassVar[tuple[str, ...]] = (
-        *("m", "budget", "used", "lost", "size", "at_means", "ended_u", "ended_value", "passes"),
+        *("m", "budget", "used", "lost", "scouting", "level", "size", "at_means", "ended_u", "ended_value", "passes"),
     )
 
     def __init__(self, rng: np.random.Generator, start: Array, m: int | None = None, budget: int | None = None) -> None:
         n = len(start)
         self.rng, self.m, self.budget = rng, m, budget
         self.lost = False
-        """Whether all evaluations so far have failed."""
+        """Whether nothing is known yet that could lead anywhere."""
+        self.scouting = False
+        """Whether the points of the current batch are random ones."""
+        self.level = math.nan
+        """The one value that is known by then."""
         self.search = _kind(n)(rng, start, m, budget)
         self.repeats = Repeats(start)
         self.noisy: Adaptation | Separable | None = None
@@ -94,6 +99,8 @@ class Watched:
         if self.noisy is None:
             return self.search.best_u, self.search.best_y
         value = self.value
+        if math.isnan(value) and math.isnan(self.ended_value):  # means fail, so does the start
+            return self.search.best_u, value
         if math.isnan(self.ended_value) or value < self.ended_value:
             return self.noisy.mean, value
         return self.ended_u, self.ended_value
@@ -101,24 +108,27 @@ class Watched:
     @property
     def value(self) -> float:
         """About the value that the current pass under noise has reached; NaN at first."""
-        return float(np.quantile(self.at_means, 0.5)) if self.at_means else math.nan
+        return median(self.at_means) if self.at_means else math.nan
 
     def propose(self) -> Array:
         """The next batch."""
+        self.scouting = self.lost
         if self.lost:
             n = len(self.ended_u)
             return self.rng.uniform(-1, 1, (default_batch(n), n))
         batch = self.search.propose() if self.noisy is None else np.vstack([self.noisy.mean, self.noisy.propose()])
-        return self.repeats.add(batch, self.used)
+        return self.repeats.add(batch, self.used) if self.active.shows_spread else batch
 
     def learn(self, u: Array, y: Array) -> None:
         """Learn from the batch, and begin another pass if need be."""
         self.used += len(y)
-        if not np.isfinite(y).any() and math.isnan(self.search.best_y):
-            self.lost = True
-            return
-        if self.lost:
-            self._begin_search(u[np.nanargmin(y)])
+        if self.scouting or self.used == len(y):
+            # A point from elsewhere may have come meanwhile, where the search has begun then.
+            self.lost = math.isnan(self.search.best_y) and self._leads_nowhere(u, y)
+            if self.lost:
+                return
+        if self.scouting:
+            self._end_scouting(u, y)
             return
         tried = self.repeats.on_trial
         u, y = self.repeats.take(u, y)
@@ -136,9 +146,28 @@ class Watched:
             if self.noisy.done is not None:
                 self._next(self.noisy)
 
+    def _leads_nowhere(self, u: Array, y: Array) -> bool:
+        """Whether nothing is known, or several points and all have one value; where it was found first is kept."""
+        good = np.isfinite(y)
+        alone = math.isnan(self.level) and good.sum() == 1
+        if math.isnan(self.level) and good.any():
+            first = int(np.argmax(good))
+            self.ended_u, self.level = u[first].copy(), float(y[first])
+        return not alone and bool(np.all(y[good] == self.level))
+
+    def _end_scouting(self, u: Array, y: Array) -> None:
+        """Begin the search at the best point; it has begun already if that came from elsewhere."""
+        if not np.isfinite(y).any():
+            return
+        lowest = int(np.nanargmin(y))
+        if not math.isnan(self.search.best_y):
+            self.search.note_foreign(u[lowest], float(y[lowest]))
+        else:
+            self._begin_search(self.ended_u if self.level <= y[lowest] else u[lowest])
+
     def _begin_search(self, place: Array) -> None:
         left = None if self.budget is None else self.budget - self.used
-        self.search, self.lost = _kind(len(place))(self.rng, place, self.m, left), False
+        self.search = _kind(len(place))(self.rng, place, self.m, left)
 
     def _next(self, p: Adaptation | Separable) -> None:
         value = self.value
@@ -161,11 +190,11 @@ class Watched:
         self.at_means = []
 
     def note_foreign(self, u: Array, y: float) -> None:
-        """A point from elsewhere."""
+        """A point from elsewhere; under noise it is left aside, since a single value tells little."""
         if self.lost:
             self._begin_search(u)
-        else:
-            self.search.note_foreign(u, y)
+            self.lost = False
+        self.search.note_foreign(u, y)
 
     # --- state --------------------------------------------------------------------------------------------------
 
