@@ -276,7 +276,8 @@ INF = np.inf
         (np.array([[-5, 5]]), None, [-5], [5]),
         ([[-5, 5]], None, [-5], [5]),
         (np.array([[-5.0, 0], [0, 1]]), None, [-5, 0], [0, 1]),  # n = 2: rows are (low, high) pairs
-        ((np.array([0, 0]), np.array([1, 1])), None, [0, 1], [0, 1]),  # n = 2: two pairs, as for SciPy
+        ((np.array([0, 0]), np.array([1, 1])), None, [0, 0], [1, 1]),  # n = 2: a tuple of arrays is (low, high)
+        ([np.array([0, 1]), np.array([0, 1])], None, [0, 0], [1, 1]),  # a list is two pairs
         (([-5, 0, 2], [5, 1, 3]), None, [-5, 0, 2], [5, 1, 3]),
         ((np.zeros(4), np.ones(4)), None, [0] * 4, [1] * 4),
         (np.array([[0, 0, 0], [1, 1, 1]]), None, [0] * 3, [1] * 3),
@@ -353,7 +354,10 @@ def test_maps_do_not_change_their_arguments():
         ([(np.inf, np.inf)], [0], 1, ["coordinate 0", "(inf, inf)"]),
         ([(-np.inf, -np.inf)], [0], 1, ["coordinate 0", "(-inf, -inf)"]),
         ([(0, 1)] * 2, [0.5] * 3, None, ["x0 has 3 coordinates", "bounds have 2"]),
-        ([(0, 1)] * 2, 0.5, None, ["x0 has 1 coordinates", "bounds have 2"]),
+        ([(0, 1)] * 2, [0.5], None, ["x0 has 1 coordinates", "bounds have 2"]),
+        ([(0, 1)] * 2, "abc", None, ["x0 = 'abc'", "numbers"]),
+        ([("a", 1)] * 2, None, None, ["bounds hold 'a'", "numbers"]),
+        ({"a": (0, 1), "b": (0, 1)}, None, None, ["bounds hold 'a'", "numbers"]),
         (([0, 0, 0], [1, 1]), None, None, ["bounds", "equal length"]),
         ([1, 2, 3], None, None, ["bounds of length 3"]),
         ([(0, 1), (0, 1, 2), (0, 1)], None, None, ["bounds of length 3"]),

@@ -106,7 +106,7 @@ class Box:
         x = np.where(u <= 0, self._low + (1 + lower) * self._half, self._high - (1 - upper) * self._half)
         if not self._finite.all():
             c = np.clip(u, -_EDGE, _EDGE)
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", under="ignore"):
                 up = np.where(u <= -1, self._low, self._low + self._reach_up * ((1 + c) / (1 - c)))
                 down = np.where(u >= 1, self._high, self._high - self._reach_down * ((1 - c) / (1 + c)))
                 both = self._x0 + self._scale * (c / ((1 - c) * (1 + c)))
@@ -151,9 +151,10 @@ def make_box(bounds: Any, x0: Any = None, scale: Any = None) -> Box:
     ----------
     bounds : sequence of (low, high) pairs, ``scipy.optimize.Bounds``, or a (low, high) pair of arrays
         None inside a pair means no bound. A pair of two scalars needs ``x0`` to tell the dimension. For two
-        coordinates ``[(a, b), (c, d)]`` is read as two (low, high) pairs, as SciPy does.
+        coordinates ``[(a, b), (c, d)]`` is read as two (low, high) pairs, as SciPy does, but a tuple of two NumPy
+        arrays as (low, high).
     x0, scale : array-like or None
-        See Box; ``scale`` may be one number for all coordinates.
+        See Box; each may be one number for all coordinates.
 
     Returns
     -------
@@ -177,6 +178,8 @@ def make_box(bounds: Any, x0: Any = None, scale: Any = None) -> Box:
         i = int(np.argmax(low > high))
         raise ValueError(f"bounds of coordinate {i} are ({low[i]:.17g}, {high[i]:.17g}): low must not exceed high")
     if start is not None:
+        if np.ndim(x0) == 0:
+            start = np.full(n, start[0])
         if len(start) != n:
             raise ValueError(f"x0 has {len(start)} coordinates, but bounds have {n}")
         outside = ~((start >= low) & (start <= high))
@@ -197,9 +200,12 @@ def make_box(bounds: Any, x0: Any = None, scale: Any = None) -> Box:
 
 
 def _vector(value: Any, name: str) -> Array:
-    array = np.atleast_1d(np.array(value, dtype=np.float64))
+    try:
+        array = np.atleast_1d(np.array(value, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} = {value!r}: it must be a vector of numbers") from error
     if array.ndim != 1:
-        raise ValueError(f"{name} has shape {array.shape}: it must be one vector")
+        raise ValueError(f"{name} has shape {array.shape}: it must be one vector; the order is fun, bounds, x0")
     if not np.isfinite(array).all():
         raise ValueError(f"{name}[{int(np.argmin(np.isfinite(array)))}] is not a finite number")
     return array
@@ -217,6 +223,10 @@ def _low_high(bounds: Any, x0: Array | None) -> tuple[Array, Array]:
         pairs = [list(p) if np.ndim(p) else p for p in bounds]
     except TypeError as error:
         raise ValueError(f"bounds = {bounds!r}: give one (low, high) pair for each coordinate") from error
+    if isinstance(bounds, tuple) and len(bounds) == 2 and all(isinstance(side, np.ndarray) for side in bounds):
+        low, high = (np.atleast_1d(side).astype(np.float64) for side in bounds)
+        if low.ndim == 1 and low.shape == high.shape:
+            return _spread(low, x0), _spread(high, x0)
     if len(pairs) == 2 and not any(isinstance(p, list) for p in pairs):
         sides = (_number(pairs[0], -np.inf), _number(pairs[1], np.inf))
         return _spread(np.asarray(sides[0]), x0), _spread(np.asarray(sides[1]), x0)
@@ -235,7 +245,10 @@ def _low_high(bounds: Any, x0: Array | None) -> tuple[Array, Array]:
 
 
 def _number(value: Any, missing: float) -> float:
-    return missing if value is None else float(value)
+    try:
+        return missing if value is None else float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"bounds hold {value!r}: they must be numbers, or None") from error
 
 
 def _spread(side: Array, x0: Array | None) -> Array:

@@ -174,7 +174,9 @@ def test_vectorized_calls_once_and_retries_only_what_failed(run):
     [
         (lambda x: np.zeros(3), "the vectorized objective returned 3 values for 2 points"),
         (lambda x: 1 / 0, "the objective raised ZeroDivisionError: division by zero"),
-        (lambda x: None, "the objective raised TypeError: object of type 'NoneType' has no len()"),
+        (lambda x: None, "the vectorized objective returned one NoneType, not 2 values"),
+        (lambda x: 3.0, "the vectorized objective returned one float, not 2 values"),
+        (lambda x: np.float64(3), "the vectorized objective returned one float64, not 2 values"),
     ],
 )
 def test_a_vectorized_call_that_fails_fails_the_batch(answer, error, run):

@@ -53,7 +53,10 @@ def checked(value: Any) -> tuple[float, str | None]:
     (nan, "the objective returned '3' (str), not a number")
     """
     if isinstance(value, bool | int | float | np.floating | np.integer | np.bool_):
-        y = float(value)
+        try:
+            y = float(value)
+        except OverflowError:
+            return math.nan, "the objective returned a whole number beyond the largest float"
     else:
         try:
             array = np.asarray(value)

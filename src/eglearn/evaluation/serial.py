@@ -73,9 +73,12 @@ class Vectorized:
     def _call(self, x: Array) -> list[tuple[float, str | None]]:
         try:
             values = self.fun(x.copy())
-            count = len(values)
         except (Exception, SystemExit) as exception:
             return [(math.nan, describe(exception))] * len(x)
+        if not hasattr(values, "__len__") or np.ndim(values) == 0:
+            reason = f"the vectorized objective returned one {type(values).__name__}, not {len(x)} values"
+            return [(math.nan, reason)] * len(x)
+        count = len(values)
         if count != len(x):
             reason = f"the vectorized objective returned {count} values for {len(x)} points"
             return [(math.nan, reason)] * len(x)
