@@ -377,3 +377,25 @@ def test_a_resumed_run_first_catches_up_with_its_store(tmp_path):
     assert after.status is Status.TIME
     assert (after.nit, after.fun <= before.fun) == (before.nit + 1, True)
     assert History(path).progress()[: len(rows)] == rows
+
+
+def test_a_store_that_knows_more_than_is_asked_for_loses_nothing(tmp_path):
+    """Neither a target nor a callback that comes later ends a run in its past, and none hears of it again."""
+    path, seen = tmp_path / "run.egl", []
+    whole = minimize(f, BOX, budget=60, store=path)
+
+    def stop(intermediate_result):
+        seen.append(intermediate_result)
+        raise StopIteration
+
+    for later in ({"target": 10 * whole.fun}, {"callback": stop}):
+        again = minimize(f, BOX, budget=60, store=path, **later)
+        assert same(again, whole)
+        assert again.nfev == 60
+    assert seen == []
+
+
+def test_another_objective_is_noticed(tmp_path, caplog):
+    minimize(f, BOX, budget=60, store=tmp_path / "run.egl")
+    minimize(np.sum, BOX, budget=60, store=tmp_path / "run.egl")
+    assert "values are taken for those of the new one" in caplog.text

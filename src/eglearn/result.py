@@ -38,20 +38,23 @@ class Status(IntEnum):
     STORE = 8
 
 
+_FIXED = "All coordinates are fixed by their bounds: there was one point to evaluate."
+_NOISY = "Values are noisy: use x_favorite, since the lowest value is partly luck."
+
 _SENTENCES = {
-    Status.RUNNING: "The run goes on after {nfev} evaluations.",
-    Status.BUDGET: "The budget of {nfev} evaluations is used.",
+    Status.RUNNING: "The run goes on after {evaluations}.",
+    Status.BUDGET: "The budget of {evaluations} is used.",
     Status.CONVERGED: "Converged: the search region has shrunk to the resolution of the numbers.",
-    Status.TARGET: "The target was reached.",
+    Status.TARGET: "The target of {target:g} was reached.",
     Status.CALLBACK: "The callback asked to stop.",
     Status.INTERRUPTED: "Interrupted; this is the best so far.",
     Status.ALL_FAILED: "All of the last evaluations failed.",
-    Status.TIME: "The time is over.",
+    Status.TIME: "The {max_seconds:g} seconds are over.",
     Status.STORE: "The store could not be written, so the run was stopped; this is the best so far.",
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """What ``minimize`` found; fields as in SciPy's OptimizeResult, readable as attributes or by name."""
 
@@ -98,8 +101,28 @@ class Result:
         return "\n".join(f"{name:>{width}}: {value}" for name, value in shown.items())
 
 
-def describe(status: Status, nfev: int, n_failed: int, first_error: str | None) -> str:
+def describe(
+    status: Status,
+    nfev: int,
+    n_failed: int = 0,
+    first_error: str | None = None,
+    *,
+    fixed: bool = False,
+    noisy: bool = False,
+    **limits: float | None,
+) -> str:
     """The message of a result.
+
+    Parameters
+    ----------
+    status, nfev, n_failed
+        As in the result.
+    first_error : str or None
+        Why the first evaluation failed.
+    fixed, noisy : bool
+        Whether no coordinate was free, and whether values are noisy.
+    **limits : float or None
+        ``target`` and ``max_seconds`` of the run.
 
     Examples
     --------
@@ -108,9 +131,17 @@ def describe(status: Status, nfev: int, n_failed: int, first_error: str | None) 
     """
     if status is Status.BUDGET and nfev == 0:
         text = "The budget is 0: nothing was evaluated."
+    elif status is Status.CONVERGED and fixed:
+        text = _FIXED
     else:
-        text = _SENTENCES[status].format(nfev=nfev)
+        text = _SENTENCES[status].format(evaluations=_counted(nfev), **limits)
+    if noisy:
+        text += f" {_NOISY}"
     if n_failed:
         reason = f", the first because {first_error.rstrip('.')}" if first_error else ""
-        text += f" {n_failed} evaluation{'s' if n_failed > 1 else ''} failed{reason}."
+        text += f" {_counted(n_failed)} failed{reason}."
     return text
+
+
+def _counted(evaluations: int) -> str:
+    return f"{evaluations} evaluation{'s' * (evaluations != 1)}"

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -81,14 +81,15 @@ def minimize(
     retries : int
         How often a failed evaluation is tried again.
     store : path or None
-        A file for history and checkpoints. If it exists, the run in it is continued, bit for bit.
+        A file for history and checkpoints. If it exists, the run in it is continued, bit for bit; that its values
+        are those of ``fun`` is for the user to know.
     keep_x : {"all", "improvements", "none"}
         Which points the store keeps; values are always kept.
     about : mapping or None
         Notes for later readers of the store, as JSON data; they do not define the run.
     callback : callable or None
-        Called after each batch: as ``callback(intermediate_result=Result)`` if it has a parameter of that name, else as
-        ``callback(x)`` with the best point so far. It stops the run by raising StopIteration.
+        Called after each batch that was evaluated: as ``callback(intermediate_result=Result)`` if it has a parameter
+        of that name, else as ``callback(x)`` with the best point so far. It stops the run by raising StopIteration.
     target : float or None
         Stop after the batch in which a value at or below this is found.
     max_seconds : float or None
@@ -109,12 +110,20 @@ def minimize(
     (2000, True)
     """
     penalty = _penalty(on_error)
-    if max_seconds is not None and not max_seconds > 0:
-        raise ValueError(f"max_seconds = {max_seconds!r}: it must be above 0, or None")
+    if max_seconds is not None and not (_is_number(max_seconds) and max_seconds > 0):
+        raise ValueError(f"max_seconds = {max_seconds!r}: it must be a number above 0, or None")
+    if target is not None and not _is_number(target):
+        raise ValueError(f"target = {target!r}: it must be a number, or None")
+    if keep_x not in get_args(KeepX):
+        raise ValueError(f"keep_x = {keep_x!r}: it must be one of {', '.join(get_args(KeepX))}")
     if store is not None and seed is None:
         raise ValueError("seed = None: a run with a store needs a seed, so that it can be continued")
+    if settings is not None and not isinstance(settings, Settings):
+        raise TypeError(f"settings is a {type(settings).__name__}: it must be a Settings")
     if algorithm is None:
         algorithm = default_algorithm(settings)
+    if not (isinstance(algorithm, type) and issubclass(algorithm, AskTell)):
+        raise TypeError(f"algorithm = {algorithm!r}: it must be a class such as eglearn.EGL, or None")
     optimiser = algorithm(bounds, x0, budget=budget, seed=seed, scale=scale, settings=settings)
     report = _caller(callback)
     started = time.monotonic()
@@ -126,7 +135,7 @@ def minimize(
         if store is not None:
             identity = {
                 "algorithm": algorithm.__name__,
-                "budget": budget,
+                "budget": optimiser.budget,
                 "seed": seed,
                 "on_error": on_error,
                 "box": optimiser.box.state(),
@@ -135,6 +144,7 @@ def minimize(
             environment = optimiser.state()["made_with"] | {"objective": _name(fun)}
             file = stack.enter_context(Store(store, identity, environment, keep_x, about))
         loop = _Loop(optimiser, evaluator, file, on_error == "raise", penalty)
+        loop.limits = {"target": target, "max_seconds": max_seconds}
         try:
             loop.resume()
             if target is not None and loop.optimiser.best_y <= target:  # reached before, if the run is resumed
@@ -142,10 +152,10 @@ def minimize(
             while status is None:
                 status = loop.optimiser.stop()
                 if status is None:
-                    evaluated = loop.one_batch()
+                    loop.one_batch()
                     if target is not None and loop.optimiser.best_y <= target:
                         status = Status.TARGET
-                    elif evaluated and max_seconds is not None and time.monotonic() - started >= max_seconds:
+                    elif max_seconds is not None and time.monotonic() - started >= max_seconds:
                         status = Status.TIME
                     report(loop.result(status or loop.optimiser.stop() or Status.RUNNING))
         except StopIteration:
@@ -176,9 +186,10 @@ class _Loop:
         self.n_failed = 0
         self.first_error: str | None = None
         self.reported = -1  # the last batch whose progress the store has
+        self.limits: dict[str, float | None] = {}  # for messages
 
     def resume(self) -> None:
-        """Go on from the store's newest checkpoint; what was evaluated after it is found batch by batch."""
+        """Go on from the store's newest checkpoint, and learn from whatever was evaluated after it."""
         if self.store is None:
             return
         self.reported = max((row["batch"] for row in self.store.progress()), default=-1)
@@ -191,9 +202,14 @@ class _Loop:
                     self._count(evaluation.outcome)
         for note in self.store.notes:
             _LOG.warning("%s", note)
+        while self.optimiser.stop() is None:
+            x = self.optimiser.ask()
+            if len(self.store.values(self.optimiser.nit, x)) < len(x):
+                break
+            self.one_batch()
 
-    def one_batch(self) -> bool:
-        """Evaluate what the store does not know yet, and tell everything at once; whether anything was evaluated.
+    def one_batch(self) -> None:
+        """Evaluate what the store does not know yet, and tell everything at once.
 
         An interruption tells what has arrived before it goes on its way: no finished evaluation is lost.
         """
@@ -228,7 +244,6 @@ class _Loop:
                 "seconds_learning": learned - evaluated,
             }
             self.store.end_batch(number, dumps(self.optimiser.state()) if due else None, progress)
-        return len(missing) > 0
 
     def _count(self, outcome: Outcome) -> float:
         """What is told for an outcome."""
@@ -241,7 +256,11 @@ class _Loop:
     def result(self, status: Status, reason: str = "") -> Result:
         """The state of the run as a result."""
         opt = self.optimiser
-        message = describe(status, opt.nfev, self.n_failed, self.first_error)
+        progress = opt.progress()
+        message = describe(
+            status, opt.nfev, self.n_failed, self.first_error, fixed=opt.n == 0, noisy=progress.get("noisy") == 1,
+            **self.limits,
+        )  # fmt: skip
         return Result(
             x=opt.best_x,
             fun=float(opt.best_y),
@@ -251,7 +270,7 @@ class _Loop:
             n_failed=self.n_failed,
             status=status,
             message=f"{message} ({reason})" if reason else message,
-            progress=opt.progress(),
+            progress=progress,
         )
 
 
@@ -267,21 +286,37 @@ def _name(fun: Callable[[Any], Any] | str | Command) -> str | list[str]:
 
 def _penalty(on_error: str | float) -> float:
     """What is told for a failed evaluation."""
-    if on_error in ("skip", "raise"):
-        return math.nan
-    if isinstance(on_error, int | float) and not isinstance(on_error, bool) and math.isfinite(on_error):
+    if isinstance(on_error, str):
+        if on_error in ("skip", "raise"):
+            return math.nan
+    elif _is_number(on_error) and math.isfinite(on_error):
         return float(on_error)
     raise ValueError(f"on_error = {on_error!r}: it must be 'skip', 'raise' or a finite penalty value")
+
+
+def _is_number(value: Any) -> bool:
+    """Whether that is one real number and not NaN."""
+    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return real and not math.isnan(value)
 
 
 def _caller(callback: Callback | None) -> Callable[[Result], None]:
     """The callback behind one signature, chosen as SciPy does."""
     if callback is None:
         return lambda result: None
+    if not callable(callback):
+        raise TypeError(f"callback = {callback!r}: it must be a function, or None")
     try:
-        named = "intermediate_result" in inspect.signature(callback).parameters
+        signature = inspect.signature(callback)
     except (TypeError, ValueError):  # some built-ins have no signature
-        named = False
+        return lambda result: callback(result.x.copy())
+    named = "intermediate_result" in signature.parameters
+    try:
+        signature.bind(*([] if named else [None]), **({"intermediate_result": None} if named else {}))
+    except TypeError as error:
+        raise TypeError(
+            f"callback has the parameters {signature}: it must take one, the best point or intermediate_result"
+        ) from error
     if named:
         return lambda result: callback(intermediate_result=result)
     return lambda result: callback(result.x.copy())

@@ -60,7 +60,8 @@ class AskTell(ABC):
         scale: Any = None,
         settings: Settings | None = None,
     ) -> None:
-        if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 0:
+        number = isinstance(budget, int | float | np.integer) and not isinstance(budget, bool)
+        if not number or not 0 <= budget < np.inf or budget != int(budget):  # 1e4 is welcome
             raise ValueError(f"budget = {budget!r}: it must be a whole number of evaluations, 0 or more")
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
             raise ValueError(f"seed = {seed!r}: it must be a whole number, 0 or more, or None")
@@ -71,6 +72,10 @@ class AskTell(ABC):
             raise TypeError(f"settings is a {type(settings).__name__}: it must be a Settings")
         self._rng = np.random.Generator(np.random.PCG64(seed))
         self._begin()
+
+    def __repr__(self) -> str:
+        done = f"{self.nfev} of {self.budget} evaluations, lowest value {self.best_y:g}"
+        return f"<{type(self).__name__} in {self.n} coordinates: {done}>"
 
     def _begin(self) -> None:
         self.nfev = 0
@@ -153,7 +158,8 @@ class AskTell(ABC):
         """Numbers that tell how the search goes, for displays and reports.
 
         All have ``candidate``, the value at the candidate, and ``epsilon``, the radius of the samples around it.
-        AutoEGL has ``restarts``, how many there were, and ``noisy``, 1 once noise was found that matters: then
+        Of AutoEGL, the candidate is the best point since its last restart. It has ``restarts``, how many there were,
+        and ``noisy``, 1 once noise was found that matters: then
         ``candidate`` is an estimate of the value at ``x_favorite``, the median of values at the last of such points.
         """
         return self._progress() if self.n > 0 else {"candidate": self.best_y, "epsilon": np.nan}

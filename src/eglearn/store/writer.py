@@ -182,9 +182,10 @@ class Store(History):
                 "continue it with its own values, or choose another file for a new run"
             )
         for name, old, new in differences(self.environment, environment):
-            self.notes.append(
-                f"{name} was {old} when {self.path} was begun and is {new} now: the last digits may change"
-            )
+            what = "the last digits may change"
+            if name.startswith("objective"):
+                what = "its values are taken for those of the new one; if they are not, choose another file"
+            self.notes.append(f"{name} was {old} when {self.path} was begun and is {new} now: {what}")
 
     def record(self, batch: int, row: int, x: Array, outcome: Outcome) -> None:
         """Write one finished evaluation; once this has returned, killing the process cannot lose it.
