@@ -6,6 +6,7 @@ import math
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -138,6 +139,7 @@ def test_a_run_with_failures(chromium: str, flaky_run: tuple[Path, Result]) -> N
     assert f'<dd class="big">{result.fun:.8g}</dd>' in dom
     assert f'<dd class="big">{result.n_failed}</dd>' in dom
     assert "budget used" in dom
+    assert "noise" not in page.inside
     _, label, candidate, best = last_stop(store, "convergence")
     assert (label, candidate[0], best[0]) == ("1500", f"{result.progress['candidate']:.5g}", f"{result.fun:.5g}")
     assert last_stop(store, "region")[2][0] == f"{result.progress['region']:.5g}"
@@ -194,6 +196,27 @@ def test_it_is_drawn(chromium: str, tmp_path: Path, flaky_run: tuple[Path, Resul
     assert console == []
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 20_000  # an empty page takes a few thousand
+
+
+def test_noise(chromium: str, tmp_path: Path) -> None:
+    store, rng = tmp_path / "noisy.egl", np.random.default_rng(0)
+    result = minimize(lambda x: float(np.sum(x**2) + rng.normal()), [(-1, 1)] * 8, budget=4000, store=store)
+    assert result.progress["noisy"] == 1
+    _, page = opened(chromium, store)
+    value = result.progress["candidate"]
+    assert page.inside["noise"].startswith("Values are noisy: the best value is partly luck. Recommended is x_favorite")
+    assert f"[{result.x_favorite[0]:.6g}, " in page.inside["noise"]
+    assert page.inside["noise"].endswith(f", ...], estimated value {value:.6g}.")
+    assert f"recommended xestimated value {value:.8g}" in page.inside["problem"]
+    assert json.loads(page.inside["recommended-x"]) == result.x_favorite.tolist()
+    # before its end, the point is not in the file
+    with sqlite3.connect(store) as db:
+        db.execute("DELETE FROM meta WHERE key = 'result'")
+    db.close()
+    _, page = opened(chromium, store)
+    assert page.inside["noise"] == "Values are noisy: the best value is partly luck."
+    assert f"recommended xestimated value {value:.8g}" in page.inside["problem"]
+    assert "recommended-x" not in page.inside
 
 
 def test_without_an_evaluation(chromium: str, tmp_path: Path) -> None:

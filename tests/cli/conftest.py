@@ -15,7 +15,7 @@ from eglearn.cli import main
 from eglearn.store import History, StoreError
 
 OBJECTIVES = """
-import os, sys, time
+import os, random, sys, time
 
 def bowl(x):
     time.sleep(float(os.environ.get("SLOW", "0")))
@@ -32,6 +32,11 @@ def flaky(x):
 
 def broken(x):
     raise RuntimeError("no mesh")
+
+luck = random.Random(0)
+
+def noisy(x):
+    return bowl(x) + luck.gauss()
 
 def chatty(x):
     print("from Python")

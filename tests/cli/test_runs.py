@@ -6,7 +6,9 @@ import json
 import math
 import os
 import pty
+import re
 import signal
+import sqlite3
 import subprocess
 
 import numpy as np
@@ -14,6 +16,7 @@ import pyarrow.parquet
 import pytest
 
 import eglearn
+from eglearn.cli.running import point
 from eglearn.store import History
 
 from .conftest import SCRIPT
@@ -51,6 +54,7 @@ def test_run_equals_minimize(uninterrupted):
 def test_show_and_export(folder):
     done = folder.call("run", "objectives:flaky", *folder.problem)
     assert "best value" in done.stdout
+    assert "nois" not in done.stdout
     assert " of 600 evaluations, best" in done.stdout.splitlines()[0]
     history = list(History(folder.path / "run.egl").evaluations())
     failures = sum(e.outcome.error is not None for e in history)
@@ -82,6 +86,36 @@ def test_show_and_export(folder):
         assert (text["error"] or None) == data["error"] == outcome.error
         assert text["status"] == data["status"] == ("ok" if outcome.error is None else "failed")
         assert (text["y"], data["y"]) == (("", None) if math.isnan(outcome.y) else (repr(outcome.y), outcome.y))
+
+
+def test_noise_is_told(folder):
+    """At the end of a run, by show, and while the recommended point is not known yet."""
+    text = "values are noisy: the best value is partly luck"
+    words = ("run", "objectives:noisy", *folder.problem[:-1], "4000")
+    rows = table_rows(folder.call(*words).stdout)
+    shown = folder.json("show", "run.egl")
+    assert shown["noisy"] is True
+    assert shown["best"] < -1 < shown["candidate"] < 1
+    assert np.abs(np.array(shown["x_favorite"]) - 1).max() < 0.5
+    assert shown["x_favorite"] != shown["x"]
+    assert rows["noise"] == text
+    assert rows["recommended x"] == point(shown["x_favorite"])
+    assert rows["its value, estimated"] == f"{shown['candidate']:.6g}"
+    table = table_rows(folder.call("show", "run.egl").stdout.replace("│", ""))
+    for name in ("best value", "at x", "noise", "recommended x", "its value, estimated"):
+        assert table[name] == rows[name]
+
+    with sqlite3.connect(folder.path / "run.egl") as db:
+        db.execute("DELETE FROM meta WHERE key = 'result'")
+    db.close()
+    table = table_rows(folder.call("show", "run.egl").stdout.replace("│", ""))
+    assert (table["noise"], table["recommended x"]) == (text, "known when the run ends")
+    assert table["its value, estimated"] == rows["its value, estimated"]
+
+
+def table_rows(text):
+    """What stands after each name."""
+    return dict(cells for line in text.splitlines() if len(cells := re.split(r"\s{2,}", line.strip(), maxsplit=1)) == 2)
 
 
 def test_export_leaves_x_empty_where_it_was_not_kept(inside):

@@ -87,17 +87,28 @@ def plain(value: Any) -> Any:
 def to_text(result: Result, job: Job) -> str:
     """The result for people, and what can be done next."""
     store = job.arguments["store"]
-    lines = [
-        result.message,
-        f"best value   {'none' if math.isnan(result.fun) else repr(result.fun)}",
-        f"at x         {point(result.x)}",
-        f"evaluations  {result.nfev} of {job.arguments['budget']}, {result.n_failed} failed",
+    rows = [
+        ("best value", "none" if math.isnan(result.fun) else repr(result.fun)),
+        ("at x", point(result.x)),
+        *(noise_rows(result.x_favorite, result.progress["candidate"]) if result.progress.get("noisy") == 1 else ()),
+        ("evaluations", f"{result.nfev} of {job.arguments['budget']}, {result.n_failed} failed"),
     ]
     if store is not None:
-        lines.append(f"store        {store}")
+        rows.append(("store", str(store)))
+    width = max(len(name) for name, _ in rows)
+    lines = [result.message, *(f"{name:<{width}}  {text}" for name, text in rows)]
     if result.status in (Status.INTERRUPTED, Status.TIME, Status.STORE):
         lines.append(f"To go on: {_resume(job)}" if store is not None else "It cannot be resumed: there is no store.")
     return "\n".join(lines)
+
+
+def noise_rows(x: Any, value: float | None) -> list[tuple[str, str]]:
+    """What people should know if values are noisy: the point to use, and its value."""
+    return [
+        ("noise", "values are noisy: the best value is partly luck"),
+        ("recommended x", "known when the run ends" if x is None else point(x)),
+        ("its value, estimated", "not known yet" if value is None or math.isnan(value) else f"{value:.6g}"),
+    ]
 
 
 def _resume(job: Job) -> str:

@@ -14,7 +14,7 @@ from ..result import Status
 from ..store import History
 from ..store.layout import neighbour
 from .display import duration, number
-from .running import plain, point
+from .running import noise_rows, plain, point
 
 _SPEED_SECONDS = 60.0  # the speed is that of the last minute of work
 
@@ -39,15 +39,20 @@ def summarise(path: str) -> dict[str, Any]:
             times.append(evaluation.at)
     if x is None and result is not None and result.get("fun") == best:  # not kept, but known at the end
         x = result["x"]
+    end = result if result is not None and result["nfev"] == count else {}  # no result of an earlier end
+    known = end.get("progress", last)
     begun = bisect.bisect_left(times, times[-1] - _SPEED_SECONDS) if times else 0
     span = times[-1] - times[begun] if times else 0.0
     data = {
         "store": path,
-        "status": _status(history, result, count),
+        "status": _status(history, end),
         "algorithm": history.identity.get("algorithm"),
         "model": history.identity.get("settings", {}).get("model"),
         "best": best,
         "x": x,
+        "noisy": known.get("noisy") == 1,
+        "x_favorite": end.get("x_favorite"),
+        "candidate": known.get("candidate"),
         "evaluations": count,
         "budget": history.identity.get("budget"),
         "failures": failures,
@@ -63,13 +68,13 @@ def summarise(path: str) -> dict[str, Any]:
     return {name: plain(value) for name, value in data.items()}
 
 
-def _status(history: History, result: dict[str, Any] | None, count: int) -> str:
+def _status(history: History, end: dict[str, Any]) -> str:
     """Whether it is going on, else how it ended."""
     holder = history.holder()
     if neighbour(history.path, "-wal").exists() and holder is not None and _lives(holder):
         return f"running ({holder})"
-    if result is not None and result["nfev"] == count:
-        return Status(result["status"]).name
+    if end:
+        return Status(end["status"]).name
     return "stopped without a result: resume it"
 
 
@@ -99,6 +104,7 @@ def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("status", data["status"]),
         ("best value", repr(data["best"]) if found else "none yet"),
         ("at x", "-" if not found else point(data["x"]) if data["x"] is not None else "not kept"),
+        *(noise_rows(data["x_favorite"], data["candidate"]) if data["noisy"] else ()),
         ("evaluations", f"{data['evaluations']} of {data['budget']}"),
         ("failures", failures),
         ("restarts", number(data["restarts"])) if data["restarts"] is not None else ("region", number(data["region"])),

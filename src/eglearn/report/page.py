@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import Array
 from ..result import Status
 from ..settings import Settings
 from ..store import History
@@ -24,7 +25,7 @@ from .figures import figures, meter
 from .markup import Html, duration, join, number, tag
 from .record import Record
 
-_COORDINATES = 2000  # of the best point
+_COORDINATES = 2000  # of a point
 _STATUS: dict[Any, str] = {
     Status.BUDGET: "budget used",
     Status.TARGET: "target reached",
@@ -118,7 +119,18 @@ def _header(run: Record) -> Html:
     facts.append(f"seed {identity['seed']}" if "seed" in identity else None)
     facts.append(f"begun {_date(np.fmin.reduce(run.at))}" if used else None)
     return tag("header", tag("h1", run.history.path.name), tag("p", " · ".join(str(f) for f in facts if f)),
-               tag("dl", *tiles, class_="tiles"), tag("p", message, class_="message"))  # fmt: skip
+               tag("dl", *tiles, class_="tiles"), tag("p", message, class_="message"), _noise(run))  # fmt: skip
+
+
+def _noise(run: Record) -> Html:
+    """The point to use if values are noisy."""
+    if not run.noisy:
+        return Html()
+    text, x = "Values are noisy: the best value is partly luck.", run.favorite_x()
+    if x is not None:
+        shown = ", ".join(number(c, 6) for c in x[:6]) + (", ..." if len(x) > 6 else "")
+        text += f" Recommended is x_favorite = [{shown}], estimated value {number(run.favorite, 6)}."
+    return tag("p", text, class_="message", id="noise")
 
 
 def _date(at: float) -> str:
@@ -132,6 +144,7 @@ def _tile(label: str, big: str, small: str, kind: str = "", meter: Html | str = 
 
 def _problem(run: Record) -> Html:
     box, x = run.identity.get("box", {}), run.best_x()
+    favorite = run.favorite_x() if run.noisy else None
     low, high = (np.array(box.get(side, []), dtype=np.float64) for side in ("low", "high"))
     pairs, counts = np.unique(np.stack([low, high], axis=1), axis=0, return_counts=True)
     rows = []
@@ -141,19 +154,26 @@ def _problem(run: Record) -> Html:
         text = f"{len(pairs) - 6:,} other pairs of bounds, from {low.min():g} to {high.max():g}"
         rows.append((f"{int(np.sort(counts)[:-6].sum()):,} coordinates", text))
     rows.append(("best value", repr(run.best) if run.best_index is not None else "none"))
+    if run.noisy:
+        rows.append(("recommended x", f"estimated value {number(run.favorite, 8)}"))
     rows += [(k, v) for k in ("algorithm", "budget", "seed", "on_error") if (v := run.identity.get(k)) is not None]
     if x is None:
         best = tag("p", "The best point is not in the file." if run.best_index is not None else "", class_="note")
     else:
-        shown = ", ".join(map(repr, x[:_COORDINATES].tolist())) + (", ..." if len(x) > _COORDINATES else "")
-        at_bound = int(np.sum((x <= low) | (x >= high))) if len(low) == len(x) else 0
-        edge = f", {at_bound:,} at a bound" if at_bound else ""
-        best = tag("details", tag("summary", f"The best point ({len(x):,} coordinates{edge})"),
-                   tag("pre", tag("code", f"[{shown}]"), id="best-x"))  # fmt: skip
+        best = _point("best", x, low, high)
+    other = "" if favorite is None else _point("recommended", favorite, low, high)
     return join(
-        tag("section", tag("h2", "Problem"), _facts(rows), best, id="problem", class_="card"),
+        tag("section", tag("h2", "Problem"), _facts(rows), best, other, id="problem", class_="card"),
         tag("section", tag("h2", "Versions"), _facts(run.environment.items()), id="versions", class_="card"),
     )
+
+
+def _point(name: str, x: Array, low: Array, high: Array) -> Html:
+    shown = ", ".join(map(repr, x[:_COORDINATES].tolist())) + (", ..." if len(x) > _COORDINATES else "")
+    at_bound = int(np.sum((x <= low) | (x >= high))) if len(low) == len(x) else 0
+    edge = f", {at_bound:,} at a bound" if at_bound else ""
+    return tag("details", tag("summary", f"The {name} point ({len(x):,} coordinates{edge})"),
+               tag("pre", tag("code", f"[{shown}]"), id=f"{name}-x"))  # fmt: skip
 
 
 def _facts(rows: Iterable[tuple[str, Any]]) -> Html:

@@ -74,6 +74,26 @@ class Record:
             x = np.array(self.result["x"], dtype=np.float64)
         return x
 
+    @property
+    def noisy(self) -> bool:
+        """Whether values are noisy, as far as the algorithm tells."""
+        return self._last("noisy") == 1
+
+    @property
+    def favorite(self) -> float:
+        """About the value at the point that the algorithm recommends; NaN if unknown."""
+        return self._last("candidate")
+
+    def favorite_x(self) -> Array | None:
+        """That point, which is known when the run has ended."""
+        return None if self.result is None else np.array(self.result["x_favorite"], dtype=np.float64)
+
+    def _last(self, key: str) -> float:
+        """A number that the algorithm gave at the end of the run or of the last batch; NaN if it gave none."""
+        last = self.progress[-1] if self.progress else {}
+        value = (self.result or {}).get("progress", last).get(key)
+        return float(value) if isinstance(value, int | float) else math.nan
+
     @cached_property
     def nfev(self) -> Array:
         """Evaluations up to the end of each batch."""
