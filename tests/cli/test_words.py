@@ -257,3 +257,12 @@ def test_report(inside, folder):
     assert code == 0
     assert "page.html written" in out
     assert "<html" in (folder.path / "page.html").read_text()
+
+
+@pytest.mark.parametrize(("store", "page"), [("a.egl", "a.html"), ("runs/b.egl", "runs/b.html"), ("c.2", "c.2.html")])
+def test_a_report_is_named_after_its_store(inside, folder, store, page):
+    (folder.path / "runs").mkdir()
+    assert inside("run", "objectives:bowl", *PROBLEM, "--store", store)[0] == 0
+    code, out, _ = inside("report", store)
+    assert (code, out) == (0, f"{page} written: open it in a browser\n")
+    assert "<html" in (folder.path / page).read_text()

@@ -106,7 +106,7 @@ def export(store: str, /, *, to: str, force: Annotated[bool, _Flag] = False) -> 
 
 
 @app.command
-def report(store: str, /, *, out: str = "report.html") -> int:
+def report(store: str, /, *, out: str | None = None) -> int:
     """Write one HTML page about the run in the file STORE.
 
     Parameters
@@ -114,8 +114,9 @@ def report(store: str, /, *, out: str = "report.html") -> int:
     store
         The file of a run.
     out
-        The page to write.
+        The page to write. [default: beside the store, with its name and .html]
     """
+    out = f"{store.removesuffix('.egl')}.html" if out is None else out
     if not out.endswith((".html", ".htm")):
         raise Usage(f"{out} does not end in .html: choose such a name for the page")
     try:
