@@ -1,5 +1,6 @@
 """``eglearn bench``: what it understands, what it says, and that a stopped benchmark goes on."""
 
+import importlib.util
 import inspect
 import os
 import pty
@@ -154,7 +155,7 @@ def test_out_is_needed(inside):
     ],
 )
 def test_a_missing_package(inside, monkeypatch, package, algorithm, text):
-    find = __import__("importlib.util").util.find_spec
+    find = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name, *rest: None if name == package else find(name, *rest))
     code, _, err = inside("bench", "run", "--out", "out", "--algorithms", algorithm)
     assert code == 1
@@ -292,6 +293,17 @@ def test_list(inside):
     for name in (*ALGORITHMS, *SUITES, "output-map"):
         assert name in out
     assert "BIPOP-CMA-ES (Hansen 2009): starts uniform" in out
+    assert "be run yet" not in out
+
+
+def test_list_says_what_all_algorithms_need(inside, monkeypatch):
+    find = importlib.util.find_spec
+    missing = ("cocoex", "pyarrow")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *rest: None if name in missing else find(name, *rest))
+    code, out, _ = inside("bench", "list")
+    assert code == 0
+    text = "None of the algorithms can be run yet, as benchmarks need cocoex and pyarrow: pip install 'eglearn[bench]'"
+    assert out.index("Suites") < out.index(text) < out.index("Algorithms")
 
 
 def test_report(inside, folder, monkeypatch):

@@ -173,11 +173,16 @@ def show_list() -> int:
         why = entry.unavailable()
         algorithms.add_row(name, needs, "yes" if why is None else "no", text)
         reasons += [] if why is None else [Text(f"{name} cannot be used here: {why}")]
+    try:
+        need("cocoex", "pyarrow", extra="bench")
+        missing = []
+    except Failure as error:
+        missing = [Text(f"None of the algorithms can be run yet, as {error}")]
     ablations = table("Ablations (--ablation)", "name", "what is varied", "variants, usable as algorithms too")
     for name, item in ABLATIONS.items():
         ablations.add_row(name, item.title, ", ".join(item.algorithms) or "snapshots of one run a problem")
     console = Console()
     if not console.is_terminal:
         console.width = 160  # whole lines for grep and files
-    console.print(suites, algorithms, *reasons, ablations)
+    console.print(suites, *missing, algorithms, *reasons, ablations)
     return 0
