@@ -61,12 +61,14 @@ def test_show_and_export(folder):
     assert 0 < failures < 600
 
     table = folder.call("show", "run.egl").stdout
+    assert "objectives:flaky" in table
     for text in ("best value", "600 of 600", f"{failures}, the first: the objective raised RuntimeError: no mesh"):
         assert text in table
     for text in ("restarts", "eps", "evaluations a second", "learning", "BUDGET", "last written", "at x"):
         assert text in table
     shown = folder.json("show", "run.egl")
     best = min((e for e in history if e.outcome.error is None), key=lambda e: e.outcome.y)
+    assert shown["objective"] == "objectives:flaky"
     assert (shown["best"], shown["x"]) == (best.outcome.y, best.x.tolist())
     assert (shown["evaluations"], shown["budget"], shown["failures"]) == (600, 600, failures)
 
@@ -216,6 +218,7 @@ def test_external_command(folder):
     result = folder.json("run", "--command", "./simulate --mesh fine", *problem)
     assert result["fun"] < 0.01
     assert folder.json("resume", "run.egl") == result
+    assert "./simulate --mesh fine" in folder.call("show", "run.egl").stdout
     assert math.isclose(result["fun"], float(np.sum((np.array(result["x"]) - 1) ** 2)))
 
 

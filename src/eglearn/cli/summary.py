@@ -6,6 +6,7 @@ import bisect
 import math
 import os
 import re
+import shlex
 import socket
 from datetime import datetime
 from typing import Any
@@ -46,6 +47,7 @@ def summarise(path: str) -> dict[str, Any]:
     data = {
         "store": path,
         "status": _status(history, end),
+        "objective": history.environment.get("objective"),
         "algorithm": history.identity.get("algorithm"),
         "model": history.identity.get("settings", {}).get("model"),
         "best": best,
@@ -101,6 +103,7 @@ def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     written = datetime.fromtimestamp(data["last_written"]).astimezone()
     found = data["best"] is not None
     return [
+        ("objective", shlex.join(told) if isinstance(told := data["objective"], list) else told or "-"),
         ("status", data["status"]),
         ("best value", repr(data["best"]) if found else "none yet"),
         ("at x", "-" if not found else point(data["x"]) if data["x"] is not None else "not kept"),
