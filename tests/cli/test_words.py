@@ -240,11 +240,19 @@ def test_help_is_light(word):
         assert done.stdout.splitlines()[0] == eglearn.__version__
 
 
+@pytest.mark.parametrize("module", ["eglearn", "eglearn.cli"])
+def test_as_a_module(module):
+    done = subprocess.run([sys.executable, "-m", module, "show", "none.egl"], capture_output=True, text=True)
+    assert done.returncode == 4
+    assert "there is no file none.egl" in one_sentence(done.stderr)
+
+
 @pytest.mark.parametrize("package", ["cyclopts", "rich"])
-def test_without_the_extra(package):
-    code = (
-        f"import sys; sys.modules[{package!r}] = None; from eglearn.cli import main; sys.exit(main(['show', 'a.egl']))"
-    )
+@pytest.mark.parametrize(
+    "start", ["from eglearn.cli import main; sys.exit(main())", "import runpy; runpy.run_module('eglearn')"]
+)
+def test_without_the_extra(package, start):
+    code = f"import sys; sys.modules[{package!r}] = None; sys.argv[1:] = ['show', 'a.egl']; {start}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
     assert "pip install 'eglearn[cli]'" in one_sentence(done.stderr)
