@@ -174,6 +174,7 @@ def test_run_and_run_again(inside):
     assert lines[-1] == "To see them: eglearn bench report out"
     before = load("out")
     assert inside(*words)[1].splitlines() == lines[-2:]
+    assert inside(*("6e1" if word == "60" else word for word in words))[1].splitlines() == lines[-2:]
     assert load("out") == before
     _, out, _ = inside(*GRID, "--algorithms", "random,bfgs", "--seeds", "3", "--quiet")  # adds the runs of bfgs
     assert out.splitlines()[0].startswith("8 runs are in out: ")

@@ -48,6 +48,9 @@ def one_sentence(err):
         ((*RUN, "--bounds", "-5", "5", "--budget", "40"), "as in --dim 40"),
         ((*RUN, "--dim", "2", "--budget", "40"), "as in --bounds -5 5"),
         ((*RUN, "--dim", "2", "--bounds", "-5", "5"), "as in --budget 10000"),
+        ((*RUN, *PROBLEM[:-1], "1.5"), "--budget: 1.5 is not a whole number"),
+        ((*RUN, *PROBLEM[:-1], "inf"), "--budget: inf is not a whole number"),
+        ((*RUN, *PROBLEM[:-1], "many"), "--budget: many is not a whole number"),
         ((*RUN, "--dim", "2", "--bounds", "-5", "inf", "--budget", "40"), "needs x0 and scale"),
         (("run", *PROBLEM), "the objective is missing"),
         (("run", "objectives", "--no-store", *PROBLEM), "does not have the form 'module:function'"),
@@ -163,6 +166,13 @@ def test_wrong_config(inside, folder, content, text):
     code, _, err = inside(*RUN, *PROBLEM, "--config", "run.toml")
     assert code == 2
     assert text in one_sentence(err)
+
+
+def test_a_budget_with_an_exponent(inside, folder):
+    assert inside(*RUN, *PROBLEM[:-1], "5e1", "--quiet")[1].startswith("The budget of 50 evaluations")
+    (folder.path / "run.toml").write_text("budget = 6e1")
+    _, out, _ = inside(*RUN, *PROBLEM[:-2], "--config", "run.toml", "--quiet")
+    assert out.startswith("The budget of 60 evaluations")
 
 
 def test_bounds_file(inside, folder):

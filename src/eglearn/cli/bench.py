@@ -11,6 +11,7 @@ from cyclopts import App, Parameter
 from .bench_grid import check_algorithms, check_observe, load_plugins, make_grid, need, usable_cores
 from .bench_running import Board, benchmark, has_results, snapshots, summary
 from .errors import INTERRUPTED, Failure, Usage
+from .options import whole_number
 
 bench_app = App(
     name="bench", help="Run a benchmark on COCO's problems, report on it, list what there is.", help_format="plaintext"
@@ -29,7 +30,7 @@ def run(
     algorithms: str | None = None,
     ablation: str | None = None,
     paper_index: str | None = None,
-    budget: int | None = None,
+    budget: Annotated[int | None, Parameter(converter=whole_number)] = None,
     seeds: str = "0",
     workers: int | None = None,
     dask: str | None = None,

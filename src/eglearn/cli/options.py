@@ -9,11 +9,12 @@ import dataclasses
 import inspect
 import tomllib
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from cyclopts import Group, Parameter
+from cyclopts import Group, Parameter, Token
 
 from ..settings import Settings
 from .errors import Usage
@@ -63,6 +64,15 @@ _FILES: dict[str, tuple[Any, str]] = {
 _WITHOUT_NO = {"vectorized", "no-store", "quiet", "json"}
 
 
+def whole_number(_: Any, tokens: Sequence[Token]) -> int:
+    """What stands for a whole number, as 1000 or 1e3."""
+    text = tokens[0].value
+    with suppress(ValueError):
+        if (value := float(text)).is_integer():
+            return int(value)
+    raise ValueError(f"{text} is not a whole number")
+
+
 def run_options() -> Iterator[inspect.Parameter]:
     """The options of ``run`` as parameters for cyclopts."""
     yield from _parameters("Problem", _COMMAND | _PROBLEM)
@@ -110,6 +120,8 @@ def _parameters(title: str, options: Mapping[str, tuple[Any, str]]) -> Iterator[
         details: dict[str, Any] = {"consume_multiple": True} if get_origin(hint) is list else {}
         if name in _WITHOUT_NO or hint is not bool:
             details["negative"] = ""
+        if name == "budget":
+            details["converter"] = whole_number
         how = Parameter(name=f"--{name}", help=text, group=group, show_default=False, show_choices=True, **details)
         annotation = Annotated[hint | None, how]  # type: ignore[valid-type]
         yield inspect.Parameter(
