@@ -5,6 +5,7 @@ start and what was found. `python latent_garments.py 7` takes another of the 64 
 """
 
 import argparse
+import sys
 
 from eglearn import minimize
 from eglearn.experiments.latent import bounds, load_garments, start
@@ -19,11 +20,12 @@ cost = garments.cost(problem)
 
 def show(intermediate_result):
     r = intermediate_result
-    print(f"\r{r.nfev:6d} evaluations, lowest cost {r.fun:<10.4f}", end="", flush=True)
+    if sys.stdout.isatty():
+        print(f"{r.nfev:6d} evaluations, lowest cost {r.fun:<10.4f}", end="\r", flush=True)
 
 
 result = minimize(cost, bounds(), start(), budget=10_000, seed=0, vectorized=True, callback=show)
 terms = cost.terms(result.x)
-print(f"\n\ncost {cost(start()):.2f} at the start, {result.fun:.2f} at the end, of which")
+print(f"\ncost {cost(start()):.2f} at the start, {result.fun:.2f} at the end, of which")
 print(f"attributes {terms.attributes[0]:.2f}, landmarks {terms.landmarks[0]:.2f}, quality {terms.quality[0]:.2f}")
 print(f"{draw_found(garments, {'egl': {problem: result.x}}, 'latent_garments.png', [problem])} written")

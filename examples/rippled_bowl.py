@@ -4,6 +4,8 @@ A first descent ends in a local minimum. The search then notices that the coordi
 ripple along each of them, and a second descent finishes. (Rotated, the function takes more evaluations.)
 """
 
+import sys
+
 import numpy as np
 
 from eglearn import minimize
@@ -15,9 +17,10 @@ def rippled_bowl(x):
 
 def show(intermediate_result):
     r = intermediate_result
-    print(f"\r{r.nfev:6d} evaluations, best value {r.fun:<12.6g}", end="", flush=True)
+    if sys.stdout.isatty():
+        print(f"{r.nfev:6d} evaluations, best value {r.fun:<12.6g}", end="\r", flush=True)
 
 
 result = minimize(rippled_bowl, bounds=[(-5, 5)] * 40, budget=25_000, seed=0, callback=show)
-print(f"\n\n{result.message}")
+print(f"\n{result.message}")
 print(f"best value {result.fun:.3g} (the minimum is 0), largest error in x {abs(result.x - 2).max():.1e}")
