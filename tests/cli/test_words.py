@@ -55,7 +55,7 @@ def one_sentence(err):
         (("run", *PROBLEM), "the objective is missing"),
         (("run", "objectives", "--no-store", *PROBLEM), "does not have the form 'module:function'"),
         (("run", "objectives:wrong", "--no-store", *PROBLEM), "does not exist"),
-        (("run", "objectives:number", "--no-store", *PROBLEM), "name a function"),
+        (("run", "objectives:number", "--no-store", *PROBLEM), "is of type int: name a function"),
         (("run", "nowhere:f", "--no-store", *PROBLEM), "cannot be imported"),
         (("run", "--command", "./nowhere", "--no-store", *PROBLEM), "not found"),
         (("run", "--command", "'", "--no-store", *PROBLEM), "cannot be split"),

@@ -35,7 +35,7 @@ def objective(x):
         ({"fun": "numpy"}, "the objective 'numpy' does not have the form 'module:function'"),
         ({"fun": "no_such:f"}, "module of the objective 'no_such:f' cannot be imported: No module named"),
         ({"fun": "numpy:nope"}, "the objective 'numpy:nope' does not exist: module 'numpy' has no attribute"),
-        ({"fun": "math:pi"}, "the objective 'math:pi' is a float: name a function"),
+        ({"fun": "math:pi"}, "the objective 'math:pi' is of type float: name a function"),
         ({"vectorized": True, "workers": 2}, "workers=2 do not share a vectorized call: use workers=1"),
         ({"vectorized": True, "timeout": 2}, "timeout=2 is for single points: leave it out"),
         ({"vectorized": True, "fun": Command("cat")}, "a Command takes one point at a time"),

@@ -24,7 +24,8 @@ depend on how many workers there are or on who finishes first. What else holds d
   Dask reports a death, it has tried the point `distributed.scheduler.allowed-failures` more times itself.
 - Children on workers that belong to others end with `close`, except in the processes of an executor or map,
   which cannot be reached: there they end with the worker. An executor, a client or a map is never shut down.
-- Child processes need Linux or macOS. They inherit the environment, also the number of threads for BLAS.
+- Child processes need Linux or macOS, and for a Python function the extra `parallel`:
+  `pip install 'eglearn[parallel]'`. They inherit the environment, also the number of threads for BLAS.
 - An objective that starts processes in sessions of their own has to end them itself.
 """  # noqa: E501
 

@@ -111,7 +111,7 @@ def load_objective(name: str) -> Objective:
     except AttributeError as error:
         raise ValueError(f"the objective {name!r} does not exist: {error}") from None
     if not callable(found):
-        raise TypeError(f"the objective {name!r} is a {type(found).__name__}: name a function")
+        raise TypeError(f"the objective {name!r} is of type {type(found).__name__}: name a function")
     return found  # type: ignore[no-any-return]
 
 
