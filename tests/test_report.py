@@ -204,7 +204,7 @@ def test_noise(chromium: str, tmp_path: Path) -> None:
     assert result.progress["noisy"] == 1
     _, page = opened(chromium, store)
     value = result.progress["candidate"]
-    assert page.inside["noise"].startswith("Values are noisy: the best value is partly luck. Recommended is x_favorite")
+    assert page.inside["noise"].startswith("Recommended is x_favorite")
     assert f"[{result.x_favorite[0]:.6g}, " in page.inside["noise"]
     assert page.inside["noise"].endswith(f", ...], estimated value {value:.6g}.")
     assert f"recommended xestimated value {value:.8g}" in page.inside["problem"]

@@ -37,7 +37,7 @@ def one_sentence(err):
         ((*RUN, *PROBLEM, "--timeout", "-1"), "must be a positive number of seconds"),
         ((*RUN, *PROBLEM, "--on-error", "ignore"), "'skip', 'raise' or a finite penalty"),
         ((*RUN, *PROBLEM, "--keep-x", "some"), "improvements"),
-        ((*RUN, *PROBLEM, "--max-seconds", "0"), "max_seconds = 0.0: it must be above 0"),
+        ((*RUN, *PROBLEM, "--max-seconds", "0"), "max_seconds = 0.0: it must be a number above 0"),
         ((*RUN, *PROBLEM, "--seed", "-1"), "seed = -1"),
         ((*RUN, *PROBLEM, "--x0", "1", "2", "3"), "x0 has 3 numbers for 2 coordinates"),
         ((*RUN, *PROBLEM, "--config", "none.toml"), "none.toml cannot be read"),
@@ -220,7 +220,7 @@ def test_json_is_alone_on_standard_output(folder):
 def test_target_and_time(inside):
     code, out, _ = inside(*RUN, *PROBLEM[:-1], "5000", "--target", "1e-3", "--quiet")
     assert code == 0
-    assert "The target was reached" in out
+    assert "The target of 0.001 was reached" in out
     code, out, _ = inside("run", "objectives:bowl", *PROBLEM[:-1], "5000", "--max-seconds", "1e-9", "--quiet")
     assert code == 0
     assert "To go on: eglearn resume run.egl" in out

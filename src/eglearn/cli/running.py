@@ -90,7 +90,7 @@ def to_text(result: Result, job: Job) -> str:
     rows = [
         ("best value", "none" if math.isnan(result.fun) else repr(result.fun)),
         ("at x", point(result.x)),
-        *(noise_rows(result.x_favorite, result.progress["candidate"]) if result.progress.get("noisy") == 1 else ()),
+        *(recommended(result.x_favorite, result.progress["candidate"]) if result.progress.get("noisy") == 1 else ()),
         ("evaluations", f"{result.nfev} of {job.arguments['budget']}, {result.n_failed} failed"),
     ]
     if store is not None:
@@ -102,10 +102,9 @@ def to_text(result: Result, job: Job) -> str:
     return "\n".join(lines)
 
 
-def noise_rows(x: Any, value: float | None) -> list[tuple[str, str]]:
-    """What people should know if values are noisy: the point to use, and its value."""
+def recommended(x: Any, value: float | None) -> list[tuple[str, str]]:
+    """The point to use if values are noisy, and its value."""
     return [
-        ("noise", "values are noisy: the best value is partly luck"),
         ("recommended x", "known when the run ends" if x is None else point(x)),
         ("its value, estimated", "not known yet" if value is None or math.isnan(value) else f"{value:.6g}"),
     ]

@@ -15,7 +15,7 @@ from ..result import Status
 from ..store import History
 from ..store.layout import neighbour
 from .display import duration, number
-from .running import noise_rows, plain, point
+from .running import plain, point, recommended
 
 _SPEED_SECONDS = 60.0  # the speed is that of the last minute of work
 
@@ -107,7 +107,8 @@ def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("status", data["status"]),
         ("best value", repr(data["best"]) if found else "none yet"),
         ("at x", "-" if not found else point(data["x"]) if data["x"] is not None else "not kept"),
-        *(noise_rows(data["x_favorite"], data["candidate"]) if data["noisy"] else ()),
+        *((("noise", "values are noisy: the best value is partly luck"),) if data["noisy"] else ()),
+        *(recommended(data["x_favorite"], data["candidate"]) if data["noisy"] else ()),
         ("evaluations", f"{data['evaluations']} of {data['budget']}"),
         ("failures", failures),
         ("restarts", number(data["restarts"])) if data["restarts"] is not None else ("region", number(data["region"])),

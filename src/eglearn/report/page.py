@@ -127,9 +127,9 @@ def _noise(run: Record) -> Html:
     if not run.noisy:
         return Html()
     text, x = "Values are noisy: the best value is partly luck.", run.favorite_x()
-    if x is not None:
+    if x is not None:  # the run has ended, and its message says that values are noisy
         shown = ", ".join(number(c, 6) for c in x[:6]) + (", ..." if len(x) > 6 else "")
-        text += f" Recommended is x_favorite = [{shown}], estimated value {number(run.favorite, 6)}."
+        text = f"Recommended is x_favorite = [{shown}], estimated value {number(run.favorite, 6)}."
     return tag("p", text, class_="message", id="noise")
 
 
