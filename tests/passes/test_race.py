@@ -29,10 +29,10 @@ def sphere(u):
 
 
 def test_both_have_turns_and_the_one_that_gets_lower_has_more():
-    rows = turns(race(20), rosenbrock, 2000)
+    rows = turns(race(64), rosenbrock, 6000)
     assert [kind for kind, _ in rows[:2]] == [Subspace, Separable]
     evolution = sum(count for kind, count in rows if kind is Separable)
-    assert 0.03 * 2000 < evolution < 0.15 * 2000
+    assert 0.03 * 6000 < evolution < 0.15 * 6000
     rows = turns(race(20), rotated_rastrigin, 8000)
     evolution = sum(count for kind, count in rows if kind is Separable)
     assert evolution > 0.5 * 8000
@@ -263,7 +263,7 @@ def test_line_searches_come_when_the_descent_is_behind_for_long(used, behind, tr
     """Long is five times what the first test takes, 201 evaluations in 20-D."""
     r = race(20, budget=20_000)
     run(r, sphere, 300)
-    r.used, r.turn, r.row, r.descended = used, 1, 1000, not behind
+    r.used, r.turn, r.turn_used, r.row, r.descended = used, 1, 20, 1000, not behind
     r._end_turn()
     assert r.turn == 0
     assert (type(r.passes[0]) is Axes) is tried

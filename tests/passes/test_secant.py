@@ -13,7 +13,7 @@ def sphere(u):
     return np.sum((u - 0.2) ** 2, axis=1)
 
 
-@pytest.mark.parametrize(("fun", "limit"), [(rosenbrock, 6000), (ellipsoid, 6000)])
+@pytest.mark.parametrize(("fun", "limit"), [(rosenbrock, 6000), (ellipsoid, 8000)])
 def test_curved_valleys_and_bad_conditions_are_no_obstacle(fun, limit):
     p = secant(30)
     run(p, fun, limit)
@@ -139,3 +139,20 @@ def test_past_that_misleads_is_forgotten():
     p = secant(30)
     run(p, lambda u: waves(5 * (u - 0.1) @ turn) ** 2 @ np.append(1e6, np.ones(29)), 20_000)
     assert p.best_y < 1e-4
+
+
+@pytest.mark.parametrize("steep", [True, False])
+def test_unknown_curvature_is_tried_both_ways(steep):
+    """A sum over coordinates, where each pair tells about all; one steep direction, where coordinates tell nothing."""
+    n = 200
+    scales = 10.0 ** np.linspace(0, 6, n)
+    direction = np.random.default_rng(0).standard_normal(n)
+    direction *= 1e3 / np.linalg.norm(direction)
+
+    def fun(u):
+        x = u - 0.1
+        return np.sum(x**2, axis=1) + (x @ direction) ** 2 if steep else x**2 @ scales
+
+    p = secant(n)
+    run(p, fun, 20 * n)
+    assert p.best_y < 1e-8

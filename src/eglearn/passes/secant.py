@@ -21,9 +21,11 @@ _ACCURACIES = ((1e-8, False), (1e-7, True), (1e-5, True), (1e-3, True))
 _FINEST = 1  # of the central ones
 # Pairs in memory.
 _PAIRS = 200
-# Lengths tried along the quasi-Newton direction; the third is its own.
+# Lengths tried along each quasi-Newton direction; the third is its own. A longer one must gain so many times as much.
 _LENGTHS = np.array([0.125, 0.5, 1.0, 2.0])
-_OWN = 2
+_OWN, _MUCH_MORE = 2, 1.5
+# Directions: the diagonal matrix that the two loops begin with is taken to these powers.
+_POWERS = (0.0, 1.0)
 # Lengths along the slope, if nothing else is known, relative to half of the cube's edge: no far jump into a valley of
 # another bend.
 _FIRST_LENGTHS = 2.0 ** np.arange(-17, -2, 2)
@@ -38,16 +40,18 @@ _LEAST_COSINE = 1e-12
 class Secant(Pass):
     """L-BFGS (Nocedal 1980) with a long memory, in the cube.
 
-    A gradient takes n evaluations, so a few lengths along each direction are tried at no great cost. The direction's
-    own length is preferred, for quasi-Newton steps are better than exact line searches where valleys bend. Coordinates
-    that the slope presses against a face are held there.
+    A gradient takes n evaluations, so two directions and a few lengths along each are tried at no great cost. The
+    directions differ by what is assumed of curvature that the memory does not know: the same everywhere, or that of
+    each coordinate as far as the pairs tell it. A direction's own length is preferred, for quasi-Newton steps are
+    better than exact line searches where valleys bend. Coordinates that the slope presses against a face are held
+    there.
 
     Parameters
     ----------
     rng, start, value
         See ``Pass``.
     m : int or None
-        Points in a batch, at most; None: by the dimension.
+        Samples of a gradient in a batch, at most; None: by the dimension.
     """
 
     shows_spread: ClassVar[bool] = False  # differences are of neighbours
@@ -87,8 +91,8 @@ class Secant(Pass):
         lengths = _LENGTHS if len(self.S) else _FIRST_LENGTHS
         if self.stage == "shorter":
             lengths = lengths[0] * _SHORTER
-        path: Array = np.clip(self.x + lengths[:, None] * self._direction(), -1, 1)
-        return path
+        steps = self._directions()[:, None, :] * lengths[:, None]
+        return np.clip(self.x + steps.reshape(-1, self.n), -1, 1)
 
     def _samples(self) -> Array:
         """The next differences along coordinates; the second of a coordinate is opposite to the first, or beyond."""
@@ -101,19 +105,21 @@ class Secant(Pass):
         u[np.arange(len(chosen)), chosen % self.n] += offsets[chosen]
         return np.vstack([self.x, u]) if math.isnan(self.value) else u
 
-    def _direction(self) -> Array:
+    def _directions(self) -> Array:
+        """(k, n): from the pairs, or if there are none along the slope."""
         free = ~((np.abs(self.x) >= 1) & (self.g * self.x < 0))
         slope = np.where(free, -self.g, 0.0)
         if len(self.S):
             with np.errstate(all="ignore"):
-                p = self._two_loops(slope, free)
-            if np.isfinite(p).all():
-                return p
+                paths = self._two_loops(slope, free)
+            paths = paths[np.isfinite(paths).all(axis=1)]
+            if len(paths):
+                return paths
         top = float(np.max(np.abs(slope)))
-        return slope / top if top > 0 else slope
+        return (slope / top if top > 0 else slope)[None]
 
     def _two_loops(self, p: Array, free: Mask) -> Array:
-        """L-BFGS's product of the inverse Hessian and p, of the free coordinates only; not finite if it overflows."""
+        """L-BFGS's products of inverse Hessians and p, of the free coordinates only; not finite if it overflows."""
         S, Y = self.S * free, self.Y * free
         products = np.einsum("ij,ij->i", S, Y)
         usable = np.flatnonzero(products > 0)
@@ -121,26 +127,26 @@ class Secant(Pass):
         for i in usable[::-1]:
             shares[i] = S[i] @ p / products[i]
             p = p - shares[i] * Y[i]
-        p *= (scale := self._scale())
+        scales = self._scale() ** np.array(_POWERS)[:, None]
+        paths: Array = p * scales
         if len(usable):
-            p *= products[usable[-1]] / float(Y[usable[-1]] @ (scale * Y[usable[-1]]))
+            last = Y[usable[-1]]
+            paths *= (products[usable[-1]] / (scales @ last**2))[:, None]
         for i in usable:
-            p += S[i] * (shares[i] - Y[i] @ p / products[i])
-        return p
+            paths += S[i] * (shares[i] - paths @ Y[i] / products[i])[:, None]
+        return paths
 
     def _scale(self) -> Array:
         """The diagonal matrix that the two loops begin with, up to a factor: inverse curvatures of the coordinates.
 
-        Along each coordinate, the root mean square of the steps over that of the changes; taken to a power that tells
-        how well changes follow from steps coordinate by coordinate: 1 for sums over coordinates, near 0 if rotated.
+        Along each coordinate, the root mean square of the steps over that of the changes.
         """
         weights = 1 / np.einsum("ij,ij->i", self.S, self.S)
-        steps, changes, both = weights @ self.S**2, weights @ self.Y**2, weights @ (self.S * self.Y)
+        steps, changes = weights @ self.S**2, weights @ self.Y**2
         known = (steps > 0) & (changes > _EPS**2 * changes.max())
         ratio = np.divide(steps, changes, out=np.ones(self.n), where=known)
         ratio[~known] = np.median(ratio[known]) if known.any() else 1.0
-        explained = np.divide(both**2, steps * changes, out=np.zeros(self.n), where=known)
-        scale: Array = np.sqrt(ratio) ** min(1.0, 2 * float(np.mean(explained)))
+        scale: Array = np.sqrt(ratio)
         return scale
 
     # --- learning -----------------------------------------------------------------------------------------------
@@ -189,10 +195,8 @@ class Secant(Pass):
     def _move(self, u: Array, y: Array) -> None:
         y = np.where(np.isfinite(y), y, np.inf)
         best = int(np.argmin(y))
-        if self.stage == "path" and len(self.S) and len(y) > _OWN:
-            gain = float(differences(y[_OWN:], self.value, self.exponent)[0])
-            if gain <= _SUFFICIENT * min(float(self.g @ (u[_OWN] - self.x)), 0.0) and y[_OWN] < self.value:
-                best = _OWN + int(np.argmin(y[_OWN:]))
+        if self.stage == "path" and len(self.S) and (chosen := self._own_lengths(u, y)):
+            best = min(chosen, key=lambda row: float(y[row]))
         if y[best] < self.value:
             self.before, self.x, self.value = self.x, u[best].copy(), float(y[best])
             self.stage = "gradient"
@@ -200,6 +204,15 @@ class Secant(Pass):
             self.stage = "shorter"
         else:
             self._after_failure()
+
+    def _own_lengths(self, u: Array, y: Array) -> list[int]:
+        """Of each direction whose own length gains enough, the row of that length, or of the longer one."""
+        chosen = []
+        for own in range(_OWN, len(y), len(_LENGTHS)):
+            change, further = differences(np.append(y[own : own + 2], np.inf)[:2], self.value, self.exponent)
+            if change <= _SUFFICIENT * min(float(self.g @ (u[own] - self.x)), 0.0) and y[own] < self.value:
+                chosen.append(own + int(further < _MUCH_MORE * change))
+        return chosen
 
     def _after_failure(self) -> None:
         """No length gained: another accuracy, and after the last one again from the finest, without the past."""
