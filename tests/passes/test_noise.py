@@ -43,9 +43,9 @@ def schedule(n, seed=0, budget=None):
     return Watched(np.random.default_rng(seed), np.full(n, -0.3), budget=budget)
 
 
-@pytest.mark.parametrize("fun", [rosenbrock, ellipsoid, rotated_rastrigin])
-def test_a_deterministic_run_is_the_same_but_for_some_repeated_points(fun):
-    plain, s = schedule(4), schedule(4)
+@pytest.mark.parametrize(("fun", "n"), [(rosenbrock, 4), (ellipsoid, 4), (rotated_rastrigin, 4), (rosenbrock, 70)])
+def test_a_deterministic_run_is_the_same_but_for_some_repeated_points(fun, n):
+    plain, s = schedule(n), schedule(n)
     plain.repeats.due = np.inf
     repeated = 0
     while s.used < 8000:

@@ -65,13 +65,13 @@ class Repeats:
         """Whether noise was found that matters."""
         return self.strikes >= _STRIKES
 
-    def add(self, batch: Array, used: int) -> Array:
-        """The batch, with the lowest point at its end if it is time."""
+    def add(self, batch: Array, used: int, telling: bool = True) -> Array:
+        """The batch, with the lowest point at its end if it is time and the batch can tell a spread."""
         self.row = 0
         if self.on_trial:
             self.row = len(batch)
             return np.vstack([batch, np.tile(self.u, (_TRIALS, 1))])
-        if self.noisy or self.known or used < self.due or len(batch) < _ENOUGH:
+        if self.noisy or self.known or used < self.due or len(batch) < _ENOUGH or not telling:
             return batch
         self.row, self.due = len(batch), used * (_OFTEN if self.differed else _RARELY)
         return np.vstack([batch, self.u])

@@ -117,7 +117,7 @@ class Watched:
             n = len(self.ended_u)
             return self.rng.uniform(-1, 1, (default_batch(n), n))
         batch = self.search.propose() if self.noisy is None else np.vstack([self.noisy.mean, self.noisy.propose()])
-        return self.repeats.add(batch, self.used) if self.active.shows_spread else batch
+        return self.repeats.add(batch, self.used, self.active.shows_spread)
 
     def learn(self, u: Array, y: Array) -> None:
         """Learn from the batch, and begin another pass if need be."""
