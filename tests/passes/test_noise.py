@@ -341,14 +341,12 @@ def test_noise_is_not_told_by_neighbours():
     """Values of a quasi-Newton pass' differences are nearly the same, so that any noise exceeds their spread."""
     s = schedule(70)
     run(s, rosenbrock, 2000)
-    s.repeats.due = 0
-    s.search.turn = 0
     s.search.passes[0] = Secant(s.rng, s.search.best_u, s.search.best_y)
-    assert s.repeats.row == 0 or not s.repeats.known
-    s.repeats.known = False
-    assert len(s.propose()) == s.search.passes[0].m
-    s.search.turn = 1
-    assert len(s.propose()) == s.search.passes[1].size + 1
+    for turn, extra in ((1, 1), (0, 0)):
+        s.repeats.known, s.repeats.due, s.search.turn = False, 0, turn
+        size = len(s.search.propose())
+        assert len(s.propose()) == size + extra
+        assert s.repeats.row == size * extra
 
 
 def test_where_means_fail_the_lowest_point_is_recommended():
