@@ -50,7 +50,7 @@ def share_of_evolution(descent, evolution):
 
 
 def test_a_descent_that_stands_still_yields_though_it_is_lower():
-    assert 0.4 < share_of_evolution(lambda at: 0 * at, lambda at: 1 + 0.5 ** (at / 100)) < 0.6
+    assert 0.35 < share_of_evolution(lambda at: 0 * at, lambda at: 1 + 0.5 ** (at / 100)) < 0.6
 
 
 def test_the_search_that_is_foreseen_to_be_lower_has_more():
@@ -124,7 +124,7 @@ def test_populations_double():
         u = r.propose()
         r.learn(u, rotated_rastrigin(u))
     assert len(sizes) >= 3
-    assert sizes == [3 * 2**k for k in range(len(sizes))]
+    assert sizes == [6 * 2**k for k in range(len(sizes))]
 
 
 def test_the_evolution_zooms_in_until_the_budget_is_used():
@@ -284,3 +284,15 @@ def test_an_evolution_that_failed_begins_closer_with_as_many_points():
         r.learn(u, y)
     assert failed < 0.3 * r.used
     assert r.doublings <= 1
+
+
+def test_a_quasi_newton_step_is_not_judged_before_its_end():
+    r = race(64, budget=20_000)
+    r.passes[0] = Secant(r.rng, r.start)
+    while r.turn == 0:
+        p = r.active
+        u = r.propose()
+        r.learn(u, sphere(u))
+        assert r.used < 200
+    assert p.value < sphere(r.start[None])[0]
+    assert (p.stage, len(p.values)) == ("gradient", 0)

@@ -35,7 +35,7 @@ def test_weights_are_the_expected_order_statistics():
 def test_many_faces_at_the_minimum():
     """The slope there would make steps longer and longer if what a face cuts off counted."""
     aim = np.linspace(-1.5, 1.4, 64)
-    p = separable(64, size=8)
+    p = separable(64)
     run(p, lambda u: np.sum((u - aim) ** 2, axis=1), 24_000)
     np.testing.assert_allclose(p.best_u, np.clip(aim, -1, 1), atol=1e-5)
 
@@ -78,3 +78,33 @@ def test_larger_populations_find_better_minima():
 def test_resume():
     assert continues_exactly(lambda: separable(5), stretched, (1, 100, 900))
     assert continues_exactly(lambda: separable(5, size=30), stretched, (200,))
+
+
+def test_steps_become_shorter_also_where_few_directions_matter():
+    """The length of a path would hardly tell: all but five of 200 coordinates are free."""
+    p = separable(200)
+    run(p, lambda u: np.sum((u[:, :5] - 0.2) ** 2, axis=1), 20_000)
+    assert p.best_y < 1e-8
+
+
+def test_two_points_tell_the_step_size():
+    p = separable(20)
+    for ahead_is_better in (True, False):
+        for _ in range(10):
+            u, sigma = p.propose(), p.sigma
+            y = np.linspace(1, 2, len(u))
+            y[:2] = (0, 3) if ahead_is_better else (3, 0)
+            paired = p.paired
+            p.learn(u, y)
+        assert paired
+        assert (p.sigma > sigma) is ahead_is_better
+
+
+def test_a_pair_that_failed_tells_nothing():
+    p = separable(20)
+    u = p.propose()
+    assert not p.paired
+    p.learn(u, np.arange(len(u), dtype=float))
+    u, sigma = p.propose(), p.sigma
+    p.learn(u, np.where(np.arange(len(u)) < 2, np.nan, np.arange(len(u))))
+    assert p.sigma == sigma

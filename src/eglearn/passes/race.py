@@ -19,7 +19,7 @@ from .turns import Turns
 _KINDS: dict[str, type[Pass]] = {kind.__name__: kind for kind in (Subspace, Secant, Axes, Separable)}
 
 # Evaluations by the dimension: of the first turn, which doubles in each round, the longest, and a subspace descent.
-_FIRST_TURN, _TURN, _SUBSPACE = 1 / 8, 1, 5
+_FIRST_TURN, _TURN, _SUBSPACE = 1 / 8, 1, 2
 # Turns in a row: so many times more in each round, up to that many.
 _MORE, _IN_A_ROW = 4, 32
 # Rounds after which neither grows.
@@ -88,9 +88,14 @@ class Race(Turns):
             self.descended = self.turn == 0
         if p.done is not None or (isinstance(p, Subspace) and p.used >= _SUBSPACE * self.n):
             self.passes[self.turn] = self._next_evolution(p) if self.turn else self._next_descent(p)
-        # Line searches go on until they end: values along profiles do not tell what all of them gain together.
-        if self.turn_used >= min(_FIRST_TURN * 2**self.rounds, _TURN) * self.n and not isinstance(self.active, Axes):
+        if self.turn_used >= min(_FIRST_TURN * 2**self.rounds, _TURN) * self.n and not self._undisturbed:
             self._end_turn()
+
+    @property
+    def _undisturbed(self) -> bool:
+        """Whether the active pass is in the middle of something that tells nothing before its end."""
+        p = self.active
+        return isinstance(p, Axes) or (isinstance(p, Secant) and (p.stage != "gradient" or len(p.values) > 0))
 
     def note_foreign(self, u: Array, y: float) -> None:
         """A point from elsewhere: if it is the best, a descent begins there when the current one has ended."""
@@ -149,7 +154,7 @@ class Race(Turns):
         return self._evolution(place)
 
     def _evolution(self, place: Array, sigma: float = _SIGMA) -> Separable:
-        size = default_batch(self.n) // 2 * 2**self.doublings
+        size = default_batch(self.n) * 2**self.doublings
         pace = _SLOWEST if not self.budget else (_FEW * self.n / self.budget) ** (1 / 3)
         return Separable(self.rng, place, sigma, size, min(max(pace, _SLOWEST), 1.0))
 

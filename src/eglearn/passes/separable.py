@@ -16,6 +16,8 @@ from .stopping import reason_to_stop
 
 # Standard deviations below this end the pass.
 _SMALLEST = 1e-11
+# The rate at which the comparison of two points is averaged (Hansen, Atamna, Auger 2014).
+_RATE = 0.3
 
 
 def recombination(size: int) -> Array:
@@ -38,9 +40,12 @@ class Separable(Pass):
     """Adaptation of a mean, a step size and n variances in the cube; samples are mirrored at the faces.
 
     The mean moves along the mean-gradient of the ranks: the samples' steps weighted by all of their ranks, the worse
-    half negatively, which in many dimensions tells as much again as the better half (Arnold 2006). The rest is CMA-ES
-    with a diagonal covariance matrix (Ros and Hansen 2008): a batch costs n times its size, and the n variances are
-    learned n / 3 times as fast as a whole matrix.
+    half negatively, which in many dimensions tells as much again as the better half (Arnold 2006). The variances are
+    those of CMA-ES with a diagonal covariance matrix (Ros and Hansen 2008): a batch costs n times its size, and they
+    are learned n / 3 times as fast as a whole matrix. The step size is adapted by two points (Hansen, Atamna, Auger
+    2014): one sample lies ahead of the mean along its last step, one behind, and their ranks tell whether steps should
+    be longer. The length of an evolution path, which CMA-ES uses, tells little where the values depend on a few
+    directions only.
 
     Parameters
     ----------
@@ -58,7 +63,8 @@ class Separable(Pass):
 
     fields: ClassVar[tuple[str, ...]] = (
         *Pass.fields,
-        *("mean", "sigma", "size", "pace", "noisy", "variances", "path_c", "path_s", "batches", "history"),
+        *("mean", "sigma", "size", "pace", "noisy", "variances", "path", "shift", "longer", "paired"),
+        *("batches", "history"),
     )
 
     def __init__(
@@ -77,7 +83,10 @@ class Separable(Pass):
         self.size = size if size is not None else default_batch(n)
         self.variances = np.ones(n)
         """The covariance matrix is sigma^2 diag(variances)."""
-        self.path_c, self.path_s = np.zeros(n), np.zeros(n)
+        self.path, self.shift = np.zeros(n), np.zeros(n)
+        """Of the mean: its averaged and its last step."""
+        self.longer, self.paired = 0.0, False
+        """Whether steps should be longer (up to 1) or shorter (to -1), and whether the batch has points to tell."""
         self.batches = 0
         self.history: list[float] = []
         """The best values of the last batches, or their medians."""
@@ -89,12 +98,9 @@ class Separable(Pass):
         self._weights = recombination(self.size)
         mu_eff = 1 / float(np.sum(self._weights[self._weights > 0] ** 2))
         self._cc = (4 + mu_eff / n) / (n + 4 + 2 * mu_eff / n)
-        of_mean = 1 / float(np.sum(self._weights**2))
-        self._cs = (of_mean + 2) / (n + of_mean + 5)
         faster = (n + 2) / 3
         self._c1 = min(1.0, faster * 2 / ((n + 1.3) ** 2 + mu_eff))
         self._cmu = min(1 - self._c1, faster * 2 * (mu_eff - 2 + 1 / mu_eff) / ((n + 2) ** 2 + mu_eff))
-        self._damping = 1 + 2 * max(0.0, math.sqrt((mu_eff - 1) / (n + 1)) - 1) + self._cs
         self._expected = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))
 
     @property
@@ -103,9 +109,13 @@ class Separable(Pass):
         return self.sigma * math.sqrt(float(self.variances.max()))
 
     def propose(self) -> Array:
-        """Samples of the distribution."""
+        """Samples of the distribution; the first two are ahead of the mean and behind it, as far as others are."""
         z = self.rng.standard_normal((self.size, self.n))
         u = self.mean + self.sigma * np.sqrt(self.variances) * z
+        ahead = length(self.shift / np.sqrt(self.variances))
+        self.paired = ahead > 0 and self.size > 2
+        if self.paired:
+            u[:2] = self.mean + np.outer([1, -1], self.shift * (self.sigma * self._expected / ahead))
         inside: Array = np.clip(np.where(np.abs(u) > 1, 2 * np.sign(u) - u, u), -1, 1)
         return inside
 
@@ -123,6 +133,10 @@ class Separable(Pass):
             return
         order = np.argsort(y, kind="stable")  # failed ones, NaN, are the last
         self._adapt(u[order[:good]])
+        if self.paired and np.isfinite(y[:2]).any():
+            places = np.argsort(order, kind="stable")
+            self.longer += _RATE * (float(places[1] - places[0]) / (self.size - 1) - self.longer)
+            self.sigma *= math.exp(self.longer / math.sqrt(self.n))
         if self.radius < _SMALLEST:
             self.done = "converged"
         else:
@@ -133,21 +147,16 @@ class Separable(Pass):
         self.sigma = min(self.sigma, sigma)
 
     def _adapt(self, u: Array) -> None:
-        """Move mean, paths, variances and sigma; ``u`` are the points that did not fail, the best first."""
+        """Move mean, path and variances; ``u`` are the points that did not fail, the best first."""
         weights = self._weights if len(u) == self.size else recombination(len(u))
         steps = (u - self.mean) / self.sigma
         before, pace = self.mean, self.pace * self.sigma
         self.mean = np.clip(before + pace * (weights @ steps), -1, 1)
-        # What a face cut off is no step. As long as a sample's own if all samples are equally good.
-        mean_step = (self.mean - before) / (pace * math.sqrt(float(weights @ weights)))
-        cs, cc, c1, cmu = self._cs, self._cc, self._c1, self._cmu
-        white = mean_step / np.sqrt(self.variances)
-        self.path_s = (1 - cs) * self.path_s + math.sqrt(cs * (2 - cs)) * white
+        self.shift = self.mean - before
         self.batches += 1
-        speed = length(self.path_s) / self._expected
-        steady = speed / math.sqrt(1 - (1 - cs) ** (2 * self.batches)) < 1.4 + 2 / (self.n + 1)
-        self.path_c = (1 - cc) * self.path_c + steady * math.sqrt(cc * (2 - cc)) * mean_step
-        keep = 1 - c1 - cmu + c1 * (1 - steady) * cc * (2 - cc)
+        # What a face cut off is no step. As long as a sample's own if all samples are equally good.
+        mean_step = self.shift / (pace * math.sqrt(float(weights @ weights)))
+        cc, c1, cmu = self._cc, self._c1, self._cmu
+        self.path = (1 - cc) * self.path + math.sqrt(cc * (2 - cc)) * mean_step
         better = np.maximum(weights, 0)
-        self.variances = keep * self.variances + c1 * self.path_c**2 + cmu * (better @ steps**2)
-        self.sigma *= math.exp(min(1.0, cs / self._damping * (speed - 1)))
+        self.variances = (1 - c1 - cmu) * self.variances + c1 * self.path**2 + cmu * (better @ steps**2)
