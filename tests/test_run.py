@@ -399,3 +399,15 @@ def test_another_objective_is_noticed(tmp_path, caplog):
     minimize(f, BOX, budget=60, store=tmp_path / "run.egl")
     minimize(np.sum, BOX, budget=60, store=tmp_path / "run.egl")
     assert "values are taken for those of the new one" in caplog.text
+
+
+def test_a_damaged_value_is_told_and_evaluated_again(tmp_path, caplog):
+    path, calls = tmp_path / "run.egl", []
+    whole = minimize(f, BOX, budget=60, store=path)
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE evaluations SET y = 'x' WHERE batch = 3 AND row = 1")
+    db.close()
+    again = minimize(lambda x: calls.append(x) or f(x), BOX, budget=60, store=path)
+    assert same(again, whole)
+    assert len(calls) == 1
+    assert caplog.text.count("row 1 of batch 3") == 1

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -114,12 +114,8 @@ def minimize(
         raise ValueError(f"max_seconds = {max_seconds!r}: it must be a number above 0, or None")
     if target is not None and not _is_number(target):
         raise ValueError(f"target = {target!r}: it must be a number, or None")
-    if keep_x not in get_args(KeepX):
-        raise ValueError(f"keep_x = {keep_x!r}: it must be one of {', '.join(get_args(KeepX))}")
     if store is not None and seed is None:
         raise ValueError("seed = None: a run with a store needs a seed, so that it can be continued")
-    if settings is not None and not isinstance(settings, Settings):
-        raise TypeError(f"settings is a {type(settings).__name__}: it must be a Settings")
     if algorithm is None:
         algorithm = default_algorithm(settings)
     if not (isinstance(algorithm, type) and issubclass(algorithm, AskTell)):
@@ -143,8 +139,8 @@ def minimize(
             }
             environment = optimiser.state()["made_with"] | {"objective": _name(fun)}
             file = stack.enter_context(Store(store, identity, environment, keep_x, about))
-        loop = _Loop(optimiser, evaluator, file, on_error == "raise", penalty)
-        loop.limits = {"target": target, "max_seconds": max_seconds}
+        limits = {"target": target, "max_seconds": max_seconds}
+        loop = _Loop(optimiser, evaluator, file, on_error == "raise", penalty, limits)
         try:
             loop.resume()
             if target is not None and loop.optimiser.best_y <= target:  # reached before, if the run is resumed
@@ -179,14 +175,19 @@ class _Loop:
     """Ask, evaluate, tell, store."""
 
     def __init__(
-        self, optimiser: AskTell, evaluator: Evaluator, store: Store | None, raises: bool, penalty: float
+        self,
+        optimiser: AskTell,
+        evaluator: Evaluator,
+        store: Store | None,
+        raises: bool,
+        penalty: float,
+        limits: dict[str, float | None],
     ) -> None:
         self.optimiser, self.evaluator, self.store = optimiser, evaluator, store
-        self.raises, self.penalty = raises, penalty
+        self.raises, self.penalty, self.limits = raises, penalty, limits
         self.n_failed = 0
         self.first_error: str | None = None
         self.reported = -1  # the last batch whose progress the store has
-        self.limits: dict[str, float | None] = {}  # for messages
 
     def resume(self) -> None:
         """Go on from the store's newest checkpoint, and learn from whatever was evaluated after it."""
@@ -200,6 +201,7 @@ class _Loop:
             for evaluation in self.store.evaluations(with_x=False):
                 if evaluation.batch <= batch:
                     self._count(evaluation.outcome)
+        before = len(self.store.notes)
         for note in self.store.notes:
             _LOG.warning("%s", note)
         while self.optimiser.stop() is None:
@@ -207,6 +209,8 @@ class _Loop:
             if len(self.store.values(self.optimiser.nit, x)) < len(x):
                 break
             self.one_batch()
+        for note in dict.fromkeys(self.store.notes[before:]):  # damaged rows; each batch is looked at twice
+            _LOG.warning("%s", note)
 
     def one_batch(self) -> None:
         """Evaluate what the store does not know yet, and tell everything at once.

@@ -250,14 +250,6 @@ def test_any_budget(budget):
     assert opt.nfev == budget
 
 
-def test_line_searches_do_not_wait_for_a_descent_that_stays_behind():
-    """Rastrigin's function in many dimensions: the evolution is ahead, so that quasi-Newton steps hardly get on."""
-    r = race(100, budget=40_000)
-    kinds = [kind for kind, _ in turns(r, rastrigin, 20_000)]
-    assert Axes in kinds
-    assert r.best_y < 1e-8
-
-
 @pytest.mark.parametrize(("used", "behind", "tried"), [(1004, True, False), (1005, True, True), (1005, False, False)])
 def test_line_searches_come_when_the_descent_is_behind_for_long(used, behind, tried):
     """Long is five times what the first test takes, 201 evaluations in 20-D."""

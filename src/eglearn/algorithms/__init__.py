@@ -20,7 +20,7 @@ def default_algorithm(settings: Settings | None) -> type[AskTell]:
     >>> default_algorithm(None).__name__, default_algorithm(Settings.for_model("constant")).__name__
     ('AutoEGL', 'EGL')
     """
-    return AutoEGL if settings is None or not unused(settings) else EGL
+    return EGL if isinstance(settings, Settings) and unused(settings) else AutoEGL
 
 
 __all__ = ["ALGORITHMS", "EGL", "IGL", "AskTell", "AutoEGL", "ConvergentEGL", "default_algorithm"]

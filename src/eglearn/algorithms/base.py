@@ -159,8 +159,8 @@ class AskTell(ABC):
 
         All have ``candidate``, the value at the candidate, and ``epsilon``, the radius of the samples around it.
         Of AutoEGL, the candidate is the best point since its last restart. It has ``restarts``, how many there were,
-        and ``noisy``, 1 once noise was found that matters: then
-        ``candidate`` is an estimate of the value at ``x_favorite``, the median of values at the last of such points.
+        and ``noisy``, 1 once noise was found that matters: then ``candidate`` is an estimate of the value at
+        ``x_favorite``, the median of values at the last of such points.
         """
         return self._progress() if self.n > 0 else {"candidate": self.best_y, "epsilon": np.nan}
 

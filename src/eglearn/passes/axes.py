@@ -69,6 +69,11 @@ class Axes(Pass):
         self.moved, self.moved_y = self.centre, value
         """The point with the coordinates that stay moved, and its value."""
 
+    @property
+    def interruptible(self) -> bool:
+        """Never: values along profiles do not tell what all of them gain together."""
+        return False
+
     @staticmethod
     def first_test(n: int) -> int:
         """Evaluations until it is known whether the function is separable."""

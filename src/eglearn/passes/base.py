@@ -51,6 +51,11 @@ class Pass(ABC):
         """How far around its centre the pass samples now."""
 
     @property
+    def interruptible(self) -> bool:
+        """Whether its last values tell how it gets on, and another pass may have its turn."""
+        return True
+
+    @property
     def value_now(self) -> float:
         """About the value that the pass has reached."""
         return self.best_y

@@ -88,14 +88,8 @@ class Race(Turns):
             self.descended = self.turn == 0
         if p.done is not None or (isinstance(p, Subspace) and p.used >= _SUBSPACE * self.n):
             self.passes[self.turn] = self._next_evolution(p) if self.turn else self._next_descent(p)
-        if self.turn_used >= min(_FIRST_TURN * 2**self.rounds, _TURN) * self.n and not self._undisturbed:
+        if self.turn_used >= min(_FIRST_TURN * 2**self.rounds, _TURN) * self.n and self.active.interruptible:
             self._end_turn()
-
-    @property
-    def _undisturbed(self) -> bool:
-        """Whether the active pass is in the middle of something that tells nothing before its end."""
-        p = self.active
-        return isinstance(p, Axes) or (isinstance(p, Secant) and (p.stage != "gradient" or len(p.values) > 0))
 
     def note_foreign(self, u: Array, y: float) -> None:
         """A point from elsewhere: if it is the best, a descent begins there when the current one has ended."""

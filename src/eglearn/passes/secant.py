@@ -84,6 +84,11 @@ class Secant(Pass):
         """The step of the differences."""
         return _ACCURACIES[self.level][0]
 
+    @property
+    def interruptible(self) -> bool:
+        """Between steps: a gradient gains nothing before the step along it."""
+        return self.stage == "gradient" and not len(self.values)
+
     def propose(self) -> Array:
         """Samples of the gradient, or points along the path."""
         if self.stage == "gradient":
