@@ -45,6 +45,8 @@ def dying(run):
     "Its process is killed."
     for _ in range(5):
         run.fun(run.x0)
+    if os.path.exists("bench_spares"):
+        return
     os.kill(os.getpid(), signal.SIGKILL)
 
 @algorithm("sleepy")
@@ -135,6 +137,37 @@ def test_a_killed_worker_does_not_stop_the_benchmark(tmp_path, plugin):
     assert [k for k in killed["target_evaluations"] if k > 0] == [5] * sum(killed["best_gap"] <= t for t in TARGETS)
     assert (killed["trace_evaluations"], killed["trace_gap"]) == ([5], [pytest.approx(killed["best_gap"])])
     assert fine["evaluations"] == 50
+
+
+def test_a_killed_run_is_tried_again_and_a_failed_one_is_not(tmp_path, plugin, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    grid = {**ONE, "algorithms": ["dying", "crashing"], "budget": 50, "plugins": [plugin]}
+    run_benchmark(tmp_path / "out", **grid)
+    (tmp_path / "bench_spares").touch()
+    seen = []
+    table = run_benchmark(tmp_path / "out", **grid, progress=seen.append)
+    assert [p.row["algorithm"] for p in seen] == ["dying"]
+    assert {row["algorithm"]: row["status"] for row in table.to_pylist()} == {
+        "crashing": "failed",
+        "dying": "finished",
+    }
+
+
+UNSTARTABLE = """
+import os, sys
+from eglearn.bench.runner import run_benchmark
+if __name__ == "__main__":
+    os.remove(__file__)  # which each process reads first
+    run_benchmark(sys.argv[1], "bbob", [2], [1, 2, 3], [1], ["random"], 40)
+"""
+
+
+def test_processes_that_cannot_begin_end_the_benchmark_and_no_run_is_charged(tmp_path):
+    (tmp_path / "script.py").write_text(UNSTARTABLE)
+    command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert "RuntimeError: a process for a run ended with code 1 before it began, 2 times" in done.stderr
+    assert load_results(tmp_path / "out").num_rows == 0
 
 
 def test_rows_tell_which_code_made_them():

@@ -105,7 +105,7 @@ class Folder:
                     continue
 
     def open(self) -> set[tuple[Any, ...]]:
-        """Begin to write; returns the keys of the runs that are finished."""
+        """Begin to write; returns the keys of the runs that are finished, of which a killed run is none."""
         self.path.mkdir(parents=True, exist_ok=True)
         self.parts.mkdir(exist_ok=True)
         self._file = self.journal.open("a")
@@ -117,7 +117,8 @@ class Folder:
                 raise RuntimeError(f"another benchmark is writing to {self.path}") from None
         self._waiting = list(self._lines())
         self.compact()
-        return {key_of(row) for row in self.table().select(list(schema().names[:7])).to_pylist()}
+        rows = self.table().select([*schema().names[:7], "status"]).to_pylist()
+        return {key_of(row) for row in rows if row["status"] != "killed"}
 
     def add(self, row: Row) -> None:
         """Keep a finished run, safely on disk when this returns."""

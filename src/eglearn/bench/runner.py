@@ -23,7 +23,7 @@ from typing import Any
 from .algorithms import ALGORITHMS, get_algorithm
 from .problems import SUITES, Problem
 from .rows import Folder, Job, Row, load_results
-from .worker import ONE_THREAD, SO_FAR, child, execute, lost, run_apart
+from .worker import NOT_BEGUN, ONE_THREAD, SO_FAR, child, execute, lost, run_apart
 
 __all__ = ["Job", "Progress", "execute", "jobs", "load_results", "run_benchmark"]
 
@@ -94,8 +94,8 @@ def run_benchmark(
 ) -> Any:
     """Run every algorithm on every problem and keep one row a run.
 
-    Killed and called again with the same folder it goes on: finished runs (failed ones too) are not repeated. A
-    larger grid adds to what is there.
+    Killed and called again with the same folder it goes on: finished runs are not repeated, nor those whose algorithm
+    raised an error; those whose process was killed are. A larger grid adds to what is there.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def _on_processes(
             while queue and len(active) < workers:
                 job, tries = queue.pop()
                 ours, theirs = context.Pipe()
-                so_far = context.RawArray("d", len(SO_FAR))
+                so_far = context.RawArray("d", [NOT_BEGUN] * len(SO_FAR))
                 process = context.Process(target=child, args=(theirs, job, observe, plugins, so_far), daemon=True)
                 process.start()
                 theirs.close()
@@ -194,6 +194,11 @@ def _on_processes(
                     yield job, row
                 elif tries < _TRIES:
                     queue.append((job, tries + 1))
+                elif so_far[0] == NOT_BEGUN:  # no fault of the run's: every other would fare alike
+                    raise RuntimeError(
+                        f"a process for a run ended with code {process.exitcode} before it began, {tries} times: see "
+                        "what it printed; when that is mended, the same command goes on"
+                    )
                 else:
                     why = f"its process ended with code {process.exitcode}, {tries} times"
                     yield job, lost(job, "killed", why, so_far)

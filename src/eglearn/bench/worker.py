@@ -34,6 +34,9 @@ from .rows import Job, Row
 SO_FAR = ("evaluations", "f_opt", "y0", "best_gap")
 """What a run writes down as it goes, for the case that its process is killed."""
 
+NOT_BEGUN = -1.0
+"""In place of the evaluations, before the process has begun with its run."""
+
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -156,6 +159,7 @@ def child(
         except (EOFError, OSError):
             os._exit(1)
 
+    so_far[0] = 0
     threading.Thread(target=watch, daemon=True).start()
     for name in ONE_THREAD:
         os.environ[name] = "1"

@@ -121,6 +121,8 @@ def benchmark(
                 raise
             raise Refused(str(error)) from error
         except RuntimeError as error:
+            if "before it began" in str(error):
+                raise Failure(str(error)) from error
             if "another benchmark" not in str(error):
                 raise
             raise Refused(f"{out} is in use by another benchmark: wait for it, or choose another --out") from error
