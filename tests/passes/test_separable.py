@@ -44,7 +44,11 @@ def test_a_slower_pace_passes_over_ripples():
     best = []
     for pace in (1.0, 0.25):
         p = separable(64, size=8, pace=pace)
-        run(p, rastrigin, 30_000)
+        for batch in range(3750):  # zooming in evenly
+            if p.done is None:
+                p.narrow(0.4 * 0.05 ** (batch / 3750))
+                u = p.propose()
+                p.learn(u, rastrigin(u))
         best.append(p.best_y)
     assert best[1] < 0.6 * best[0]
 
@@ -54,7 +58,30 @@ def test_failed_samples_leave_the_others_their_order_statistics():
     u = p.propose()
     before = p.mean
     p.learn(u, np.array([np.nan, 3.0, 1.0, np.inf, 2.0, np.nan]))
-    np.testing.assert_allclose(p.mean, before + recombination(3) @ (u[[2, 4, 1]] - before), rtol=1e-12)
+    np.testing.assert_allclose(p.mean, before + recombination(3) @ (u[[2, 4, 1]] - before) / 2, rtol=1e-12)
+
+
+def test_half_of_the_last_step_is_in_the_next():
+    p = separable(5, size=6, sigma=0.1, pace=1.0)
+    p.shift = np.full(5, 0.01)
+    u, before = p.propose(), p.mean
+    p.learn(u, np.arange(6.0))
+    np.testing.assert_allclose(p.mean, before + 0.005 + recombination(6) @ (u - before) / 2, rtol=1e-12)
+    np.testing.assert_allclose(p.shift, p.mean - before, rtol=1e-12)
+
+
+def test_turned_valleys_take_half_the_time_of_steps_without_inertia(monkeypatch):
+    turn = np.linalg.qr(np.random.default_rng(5).standard_normal((64, 64)))[0]
+    used = []
+    for share in (0.5, 0.0):
+        monkeypatch.setattr("eglearn.passes.separable._INERTIA", share)
+        p = separable(64, pace=1.0)
+        used.append(0)
+        while not p.best_y <= 1e-2 and used[-1] < 60_000:
+            u = p.propose()
+            p.learn(u, ((u - 0.1) @ turn) ** 2 @ np.geomspace(1, 100, 64))
+            used[-1] += len(u)
+    assert used[0] < 0.5 * used[1]
 
 
 def test_narrow_limits_the_step_size():

@@ -26,19 +26,28 @@ _MORE, _IN_A_ROW = 4, 32
 _GROWING = 3
 # How far ahead values are foreseen, evaluations by the dimension.
 _AHEAD = 8
+# The least share of the evaluations for the evolution.
+_SHARE = 1 / 8
 # The evolution's first step size, and the share of it to which it falls at least until the budget is used.
 _SIGMA, _ZOOM = 0.4, 0.05
-# Up to so many evaluations a dimension the evolution is at full pace; with more it is slower, down to a quarter.
-_FEW, _SLOWEST = 20, 0.25
+# Up to so many evaluations a dimension the evolution is at full pace; with more it is slower, down to a tenth. A slow
+# one does not zoom in by itself, so that nothing is slower if nobody knows how many there will be.
+_FEW, _SLOWEST = 20, 0.1
 # The share of the budget that finding out whether coordinates interact may cost, and the multiple of that cost after
 # which it is found out although the first descent goes on.
 _TRIAL, _LATE = 0.05, 5
 
 
+def _geometric(q: float, k: float) -> float:
+    """Sum of the first to the k-th power of q; k need not be whole."""
+    return k if q == 1 else q * (1 - q**k) / (1 - q)
+
+
 class Race(Turns):
     """Two searches take turns; the one that is expected to get lower goes on, up to 32 turns to one.
 
-    What is expected: that the lowest value of a turn falls on as it fell since the turn before, for a while.
+    What is expected: that the lowest value of a turn falls on for a while, from turn to turn by less, in the ratio of
+    its last two falls.
 
     The *descents*: in a subspace from the start, then quasi-Newton steps from where that ended. Once, if the budget
     allows for it, line searches and quasi-Newton steps after them: when the first descent has ended, or is behind for
@@ -50,7 +59,7 @@ class Race(Turns):
 
     fields: ClassVar[tuple[str, ...]] = (
         *Turns.fields,
-        *("turn", "turn_used", "lowest", "row", "rounds", "levels", "forecasts"),
+        *("turn", "turn_used", "lowest", "row", "rounds", "levels", "forecasts", "rates", "spent"),
         *("born", "straight", "descended", "doublings"),
     )
 
@@ -67,6 +76,8 @@ class Race(Turns):
         """Turns in a row, and how often both have had theirs, as long as it matters."""
         self.levels, self.forecasts = [math.inf, math.inf], [math.inf, math.inf]
         """Of each search: ``lowest`` of its last turn, and what is foreseen, in quarters too."""
+        self.rates, self.spent = [0.0, 0.0], [0, 0]
+        """Of each search: how much that fell an evaluation, and all evaluations."""
         self.straight = False
         """Whether line searches have been tried."""
         self.descended = True
@@ -99,12 +110,17 @@ class Race(Turns):
     def _end_turn(self) -> None:
         k, left = self.turn, math.inf if self.budget is None else self.budget - self.used
         fall = self.levels[k] - self.lowest
-        ahead = min(_AHEAD * self.n, left) / self.turn_used
-        # Infinite at first, and where all values of a turn failed.
-        self.forecasts[k] = self.lowest - ahead * fall if 0 < fall < math.inf else self.lowest
-        self.levels[k] = self.lowest
-        # A descent that stands still is stuck; the samples of an evolution only may have had bad luck.
-        goes_on = self.forecasts[k] <= self.forecasts[1 - k] and (fall > 0 or k == 1)
+        fall = fall if 0 < fall < math.inf else 0.0  # infinite at first, and where all values of a turn failed
+        rate, before = fall / self.turn_used, self.rates[k]
+        shrinks = rate / before if 0 < rate < before else 1.0
+        turns = min(_AHEAD * self.n, left) / self.turn_used
+        self.forecasts[k] = self.lowest - fall * _geometric(shrinks, turns)
+        self.levels[k], self.rates[k] = self.lowest, rate
+        self.spent[k] += self.turn_used
+        # A descent that stands still is stuck; the samples of an evolution only may have had bad luck, and for the
+        # same reason it always gets its share.
+        stuck = k == 0 and (fall == 0 or self.spent[1] < _SHARE * sum(self.spent))
+        goes_on = self.forecasts[k] <= self.forecasts[1 - k] and not stuck
         if goes_on and self.row < min(_MORE**self.rounds, _IN_A_ROW):
             self.row += 1
         else:
@@ -149,7 +165,7 @@ class Race(Turns):
 
     def _evolution(self, place: Array, sigma: float = _SIGMA) -> Separable:
         size = default_batch(self.n) * 2**self.doublings
-        pace = _SLOWEST if not self.budget else (_FEW * self.n / self.budget) ** (1 / 3)
+        pace = math.sqrt(_FEW * self.n / self.budget) if self.budget else 1.0
         return Separable(self.rng, place, sigma, size, min(max(pace, _SLOWEST), 1.0))
 
     def _widest(self) -> float:

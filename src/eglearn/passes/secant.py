@@ -180,8 +180,10 @@ class Secant(Pass):
     def _learn_gradient(self) -> None:
         quarters = self.values * 0.25 - self.value * 0.25
         exponent = exponent_of(np.where(np.isfinite(quarters), quarters, 0.0))
-        old, self.Y = np.ldexp(self.g, self.exponent - exponent), np.ldexp(self.Y, self.exponent - exponent)
-        self.exponent = exponent
+        with np.errstate(over="ignore"):  # what overflows in the new unit tells nothing of such small differences
+            old, changes = (np.ldexp(a, self.exponent - exponent) for a in (self.g, self.Y))
+        known = np.isfinite(changes).all(axis=1)
+        self.S, self.Y, self.exponent = self.S[known], changes[known], exponent
         with np.errstate(divide="ignore", invalid="ignore"):
             slopes = differences(self.values, self.value, exponent) / self.offsets
             g = slopes[: self.n]
@@ -192,7 +194,7 @@ class Secant(Pass):
                 g = np.where(np.isfinite(g), g, other)
         # A coordinate whose samples failed is left as it is.
         self.g = np.where(np.isfinite(g), g, 0.0)
-        if self.before is not None:
+        if self.before is not None and np.isfinite(old).all():
             s, change = self.x - self.before, self.g - old
             if float(s @ change) > _LEAST_COSINE * length(s) * length(change):
                 self.S, self.Y = np.vstack([self.S, s])[-_PAIRS:], np.vstack([self.Y, change])[-_PAIRS:]

@@ -18,6 +18,8 @@ from .stopping import reason_to_stop
 _SMALLEST = 1e-11
 # The rate at which the comparison of two points is averaged (Hansen, Atamna, Auger 2014).
 _RATE = 0.3
+# The share of the mean's last step in its next one.
+_INERTIA = 0.5
 
 
 def recombination(size: int) -> Array:
@@ -40,12 +42,12 @@ class Separable(Pass):
     """Adaptation of a mean, a step size and n variances in the cube; samples are mirrored at the faces.
 
     The mean moves along the mean-gradient of the ranks: the samples' steps weighted by all of their ranks, the worse
-    half negatively, which in many dimensions tells as much again as the better half (Arnold 2006). The variances are
-    those of CMA-ES with a diagonal covariance matrix (Ros and Hansen 2008): a batch costs n times its size, and they
-    are learned n / 3 times as fast as a whole matrix. The step size is adapted by two points (Hansen, Atamna, Auger
-    2014): one sample lies ahead of the mean along its last step, one behind, and their ranks tell whether steps should
-    be longer. The length of an evolution path, which CMA-ES uses, tells little where the values depend on a few
-    directions only.
+    half negatively, which in many dimensions tells as much again as the better half (Arnold 2006). These are averaged
+    over batches: along a valley they add up, across it they cancel. The variances are those of CMA-ES with a diagonal
+    covariance matrix (Ros and Hansen 2008): a batch costs n times its size, and they are learned n / 3 times as fast as
+    a whole matrix. The step size is adapted by two points (Hansen, Atamna, Auger 2014): one sample lies ahead of the
+    mean along its last step, one behind, and their ranks tell whether steps should be longer. The length of an
+    evolution path, which CMA-ES uses, tells little where the values depend on a few directions only.
 
     Parameters
     ----------
@@ -123,7 +125,7 @@ class Separable(Pass):
         self._note_best(u, y)
         good = int(np.isfinite(y).sum())
         if good == 0:  # nothing was learned: back to what worked, and closer
-            self.mean, self.sigma = self.best_u.copy(), 0.5 * self.sigma
+            self.mean, self.sigma, self.shift = self.best_u.copy(), 0.5 * self.sigma, np.zeros(self.n)
             if math.isnan(self.best_y):
                 self.done = "failed"
             elif self.radius < _SMALLEST:
@@ -151,11 +153,12 @@ class Separable(Pass):
         weights = self._weights if len(u) == self.size else recombination(len(u))
         steps = (u - self.mean) / self.sigma
         before, pace = self.mean, self.pace * self.sigma
-        self.mean = np.clip(before + pace * (weights @ steps), -1, 1)
+        step = weights @ steps
+        self.mean = np.clip(before + _INERTIA * self.shift + (1 - _INERTIA) * pace * step, -1, 1)
         self.shift = self.mean - before
         self.batches += 1
         # What a face cut off is no step. As long as a sample's own if all samples are equally good.
-        mean_step = self.shift / (pace * math.sqrt(float(weights @ weights)))
+        mean_step = np.where(np.abs(self.mean) < 1, step, 0.0) / math.sqrt(float(weights @ weights))
         cc, c1, cmu = self._cc, self._c1, self._cmu
         self.path = (1 - cc) * self.path + math.sqrt(cc * (2 - cc)) * mean_step
         better = np.maximum(weights, 0)
