@@ -149,8 +149,9 @@ def test_the_pace_of_the_evolution_follows_from_the_budget():
     def pace(budget):
         return race(100, budget=budget).passes[1].pace
 
-    assert pace(1_000) == pace(2_000) == 1
-    assert pace(8_000) == pytest.approx(0.5)
+    assert pace(200) == pace(1_000) == 2
+    assert pace(5_000) == 1
+    assert pace(40_000) == pytest.approx(0.25)
     assert pace(10**6) == 0.1
     assert pace(None) == pace(0) == 1
 

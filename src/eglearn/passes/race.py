@@ -30,9 +30,9 @@ _AHEAD = 8
 _SHARE = 1 / 8
 # The evolution's first step size, and the share of it to which it falls at least until the budget is used.
 _SIGMA, _ZOOM = 0.4, 0.05
-# Up to so many evaluations a dimension the evolution is at full pace; with more it is slower, down to a tenth. A slow
-# one does not zoom in by itself, so that nothing is slower if nobody knows how many there will be.
-_FEW, _SLOWEST = 20, 0.1
+# The pace of the evolution is 1 with so many evaluations a dimension, and falls with their power: from 2 to a tenth. A
+# slow one does not zoom in by itself, so that it is 1 if nobody knows how many there will be.
+_FEW, _POWER, _PACES = 50, 2 / 3, (0.1, 2.0)
 # The share of the budget that finding out whether coordinates interact may cost, and the multiple of that cost after
 # which it is found out although the first descent goes on.
 _TRIAL, _LATE = 0.05, 5
@@ -165,8 +165,8 @@ class Race(Turns):
 
     def _evolution(self, place: Array, sigma: float = _SIGMA) -> Separable:
         size = default_batch(self.n) * 2**self.doublings
-        pace = math.sqrt(_FEW * self.n / self.budget) if self.budget else 1.0
-        return Separable(self.rng, place, sigma, size, min(max(pace, _SLOWEST), 1.0))
+        pace = (_FEW * self.n / self.budget) ** _POWER if self.budget else 1.0
+        return Separable(self.rng, place, sigma, size, min(max(pace, _PACES[0]), _PACES[1]))
 
     def _widest(self) -> float:
         """The largest step size of the evolution by now: from its start to the end of the budget it falls evenly."""
