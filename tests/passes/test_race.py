@@ -38,10 +38,10 @@ def test_both_have_turns_and_the_one_that_gets_lower_has_more():
     assert evolution > 0.5 * 8000
 
 
-def share_of_evolution(descent, evolution):
+def share_of_evolution(descent, evolution, limit=10_000):
     """Where each search gets values that depend only on the evaluations it had."""
     r, had = race(20), [0, 0]
-    while r.used < 10_000:
+    while r.used < limit:
         turn, u = r.turn, r.propose()
         at = had[turn] + np.arange(len(u))
         r.learn(u, (evolution if turn else descent)(at))
@@ -60,8 +60,19 @@ def test_the_search_that_is_foreseen_to_be_lower_has_more():
 
 
 def test_falls_are_expected_to_shrink_as_they_did():
-    """Twice as steep at first, the evolution levels off at 10, and is not expected to get below the descent."""
-    assert share_of_evolution(lambda at: 9 - 0.0001 * at, lambda at: 10 + 1000 * 0.5 ** (at / 50)) < 0.2
+    """The evolution falls steeply and levels off at 10; if it went on as in its last turn it would soon be below 9."""
+    assert share_of_evolution(lambda at: 9 - 0.0001 * at, lambda at: 10 + 1e6 * 0.5 ** (at / 50), limit=1500) < 0.3
+
+
+def test_line_searches_are_not_interrupted():
+    r = race(10)
+    interrupted = []
+    while r.used < 8000:
+        p, u = r.active, r.propose()
+        r.learn(u, rastrigin(u))
+        interrupted += [r.turn == 1] * (isinstance(p, Axes) and p.done is None)
+    assert len(interrupted) > 5
+    assert not any(interrupted)
 
 
 def test_long_races_go_on():

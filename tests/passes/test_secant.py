@@ -156,3 +156,13 @@ def test_unknown_curvature_is_tried_both_ways(steep):
     p = secant(n)
     run(p, fun, 20 * n)
     assert p.best_y < 1e-8
+
+
+def test_pairs_that_overflow_in_a_smaller_unit_are_forgotten():
+    p = secant(2)
+    p.value, p.exponent, p.g = 0.0, 1000, np.ones(2)
+    p.S, p.Y = np.eye(2), np.array([[1e300, 0.0], [0.0, 1e-300]])
+    p.offsets, p.values = np.full(2, 1e-8), np.full(2, 1e-300)
+    p._learn_gradient()
+    np.testing.assert_array_equal(p.S, [[0.0, 1.0]])
+    assert np.isfinite(p.Y).all()

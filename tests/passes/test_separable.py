@@ -70,6 +70,15 @@ def test_half_of_the_last_step_is_in_the_next():
     np.testing.assert_allclose(p.shift, p.mean - before, rtol=1e-12)
 
 
+def test_steps_are_forgotten_where_all_samples_failed():
+    p = separable(5, size=6)
+    u = p.propose()
+    p.learn(u, np.arange(6.0))
+    p.learn(p.propose(), np.full(6, np.nan))
+    np.testing.assert_array_equal(p.mean, u[0])
+    assert not p.shift.any()
+
+
 def test_turned_valleys_take_half_the_time_of_steps_without_inertia(monkeypatch):
     turn = np.linalg.qr(np.random.default_rng(5).standard_normal((64, 64)))[0]
     used = []
