@@ -17,7 +17,7 @@ import pytest
 
 import eglearn
 from eglearn.cli.running import point
-from eglearn.store import History
+from eglearn.store import History, Store
 
 from .conftest import SCRIPT
 
@@ -139,11 +139,11 @@ def test_export_leaves_x_empty_where_it_was_not_kept(inside):
 
 @pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, None)])
 def test_stopped_and_resumed_is_the_same(folder, uninterrupted, how, code):
-    process = folder.start(*RUN, *folder.problem, SLOW="0.004")
-    folder.wait_for(200)
+    process = folder.start(*RUN, *folder.problem, SLOW="0.01")
+    folder.wait_for(100)
     shown = folder.json("show", "run.egl")  # while it goes on
     assert shown["status"].startswith(f"running (process {process.pid}")
-    assert 200 <= shown["evaluations"] < 600
+    assert 100 <= shown["evaluations"] < 600
     out = folder.stop(process, how, code)
     if how == signal.SIGINT:
         assert "Interrupted" in out
@@ -158,8 +158,25 @@ def test_stopped_and_resumed_is_the_same(folder, uninterrupted, how, code):
     assert set(before) <= set(uninterrupted[1])
 
 
+def test_interrupted_before_a_value_is_written(folder, inside, uninterrupted, monkeypatch):
+    write, written = Store.record, []
+
+    def interrupted(*arguments):
+        if len(written) == 100:
+            raise KeyboardInterrupt
+        written.append(arguments)
+        write(*arguments)
+
+    monkeypatch.setattr(Store, "record", interrupted)
+    code, out, _ = inside(*RUN, *folder.problem)
+    assert (code, "Interrupted" in out) == (130, True)
+    shown = folder.json("show", "run.egl")
+    assert (shown["status"], shown["evaluations"]) == ("INTERRUPTED", 100)
+    assert folder.json("resume", "run.egl") == uninterrupted[0]
+
+
 def test_run_again_continues(folder, uninterrupted):
-    process = folder.start(*RUN, *folder.problem, "--json", SLOW="0.004")
+    process = folder.start(*RUN, *folder.problem, "--json", SLOW="0.01")
     folder.wait_for(100)
     partial = json.loads(folder.stop(process, signal.SIGINT, 130))
     assert partial["status"] == "INTERRUPTED"
@@ -183,7 +200,7 @@ def test_resume_of_a_run_that_a_program_began(inside):
 
 
 def test_a_second_process_is_refused(folder):
-    process = folder.start(*RUN, *folder.problem, SLOW="0.004")
+    process = folder.start(*RUN, *folder.problem, SLOW="0.01")
     folder.wait_for(1)
     done = folder.call(*RUN, *folder.problem, code=4)
     assert f"run.egl is in use by process {process.pid}" in done.stderr

@@ -40,7 +40,8 @@ def summarise(path: str) -> dict[str, Any]:
             times.append(evaluation.at)
     if x is None and result is not None and result.get("fun") == best:  # not kept, but known at the end
         x = result["x"]
-    end = result if result is not None and result["nfev"] == count else {}  # no result of an earlier end
+    # Not the result of an earlier end. Ctrl-C may come after an evaluation was counted and before it was written.
+    end = result if result is not None and result["nfev"] >= count else {}
     known = end.get("progress", last)
     begun = bisect.bisect_left(times, times[-1] - _SPEED_SECONDS) if times else 0
     span = times[-1] - times[begun] if times else 0.0
