@@ -8,9 +8,9 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from .bench_grid import check_algorithms, check_observe, load_plugins, make_grid, need, usable_cores
+from .bench_grid import check_algorithms, check_observe, load_plugins, make_grid, usable_cores
 from .bench_running import Board, benchmark, has_results, snapshots, summary
-from .errors import INTERRUPTED, Failure, Usage
+from .errors import INTERRUPTED, Failure, Usage, need
 from .options import whole_number
 
 bench_app = App(
@@ -77,7 +77,7 @@ def run(
     quiet
         Show no progress, only the result.
     """
-    need("cocoex", "pyarrow", extra="bench")
+    need("benchmarks need", "cocoex", "pyarrow", extra="bench")
     workers = usable_cores() if workers is None else workers
     if workers < 1:
         raise Usage(f"--workers {workers}: it must be 1 or more")
@@ -88,13 +88,13 @@ def run(
     )  # fmt: skip
     check_algorithms(grid.algorithms)
     if grid.snapshots:
-        need("torch", extra="nn")
+        need("benchmarks need", "torch", extra="nn")
         if dask is not None or observe is not None:
             raise Usage(f"--ablation {ablation} takes snapshots in local processes: leave out --dask and --observe")
     if observe is not None:
         check_observe(observe, grid)
     if dask is not None:
-        need("distributed", extra="dask")
+        need("benchmarks need", "distributed", extra="dask")
     board = Board(sys.stdout, quiet)
     try:
         if grid.snapshots:
@@ -123,7 +123,7 @@ def report(first: str, /, *more: str, out: str | None = None, markdown: str | No
     markdown
         Write a Markdown file of this name instead, with its pictures in a folder beside it.
     """
-    need("pyarrow", "matplotlib", extra="bench")
+    need("benchmarks need", "pyarrow", "matplotlib", extra="bench")
     paths = [Path(name) for name in (first, *more)]
     for path in paths:
         if not has_results(path):
@@ -175,7 +175,7 @@ def show_list() -> int:
         algorithms.add_row(name, needs, "yes" if why is None else "no", text)
         reasons += [] if why is None else [Text(f"{name} cannot be used here: {why}")]
     try:
-        need("cocoex", "pyarrow", extra="bench")
+        need("benchmarks need", "cocoex", "pyarrow", extra="bench")
         missing = []
     except Failure as error:
         missing = [Text(f"None of the algorithms can be run yet, as {error}")]

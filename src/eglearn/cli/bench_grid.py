@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import importlib.util
 import os
 import re
 import sys
@@ -143,13 +142,6 @@ def _paper_blocks(indices: Numbers) -> tuple[tuple[Numbers, Numbers], ...]:
     for function, instances in wanted.items():
         together.setdefault(tuple(instances), []).append(function)
     return tuple((tuple(functions), instances) for instances, functions in together.items())
-
-
-def need(*packages: str, extra: str) -> None:
-    """Raise ``Failure`` if a package is missing; ``extra`` brings it."""
-    missing = [name for name in packages if importlib.util.find_spec(name) is None]
-    if missing:
-        raise Failure(f"benchmarks need {' and '.join(missing)}: pip install 'eglearn[{extra}]'")
 
 
 def usable_cores() -> int:

@@ -10,7 +10,7 @@ from cyclopts import App
 from ..fashion import DEBIAN
 from .data_faces import fit_faces
 from .data_garments import train_garments
-from .errors import Failure
+from .errors import Failure, need
 from .making import Bar, check_new, check_numbers
 
 data_app = App(name="data", help="Make the data that benchmark problems are built on.", help_format="plaintext")
@@ -38,10 +38,9 @@ def train_encoder(*, out: str, epochs: int = 20, seed: int = 0, data: str = str(
     """
     check_numbers(epochs=(epochs, 1), seed=(seed, 0))
     check_new(out)
-    try:
-        import torch
-    except ImportError as error:
-        raise Failure("training the encoder needs torch: pip install 'eglearn[nn]'") from error
+    need("training the encoder needs", "torch", extra="nn")
+    import torch
+
     from ..bench.encoder import read_images
     from ..bench.encoder import train_encoder as train
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 
-from .errors import Failure
+from .errors import Failure, need
 from .making import Bar, check_new, check_numbers
 
 
@@ -25,11 +25,7 @@ def fit_faces(*, out: str, seed: int = 0) -> int:
     """
     check_numbers(seed=(seed, 0))
     check_new(out)
-    try:
-        import safetensors  # noqa: F401
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise Failure(f"fitting the faces needs {error.name}: pip install 'eglearn[faces]'") from error
+    need("fitting the faces needs", "safetensors", "torch", extra="faces")
     from ..experiments.latent.faces.making import make_faces
 
     command = shlex.join(["eglearn", "data", "fit-faces", "--seed", str(seed)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 
-from .errors import Failure
+from .errors import Failure, need
 from .making import Bar, check_new, check_numbers
 
 
@@ -32,11 +32,7 @@ def train_garments(
     """
     check_numbers(steps=(steps, 1), classifier_steps=(classifier_steps, 1), seed=(seed, 0))
     check_new(out)
-    try:
-        import safetensors  # noqa: F401
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise Failure(f"training the garments needs {error.name}: pip install 'eglearn[latent]'") from error
+    need("training the garments needs", "safetensors", "torch", extra="latent")
     from ..experiments.latent.making import make_garments
 
     words = ["eglearn", "data", "train-garments", "--steps", steps, "--classifier-steps", classifier_steps]
