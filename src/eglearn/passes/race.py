@@ -47,7 +47,7 @@ class Race(Turns):
     """Two searches take turns; the one that is expected to get lower goes on, up to 32 turns to one.
 
     What is expected: that the lowest value of a turn falls on for a while, from turn to turn by less, in the ratio of
-    its last two falls.
+    its last two falls. The evolution, which may have had bad luck, gets an eighth of the evaluations at least.
 
     The *descents*: in a subspace from the start, then quasi-Newton steps from where that ended. Once, if the budget
     allows for it, line searches and quasi-Newton steps after them: when the first descent has ended, or is behind for
@@ -59,8 +59,8 @@ class Race(Turns):
 
     fields: ClassVar[tuple[str, ...]] = (
         *Turns.fields,
-        *("turn", "turn_used", "lowest", "row", "rounds", "levels", "forecasts", "rates", "spent"),
-        *("born", "straight", "descended", "doublings"),
+        *("turn", "turn_used", "lowest", "row", "rounds", "levels", "forecasts", "rates"),
+        *("born", "straight", "descended", "doublings", "evolved"),
     )
 
     def __init__(self, rng: np.random.Generator, start: Array, m: int | None = None, budget: int | None = None) -> None:
@@ -76,8 +76,10 @@ class Race(Turns):
         """Turns in a row, and how often both have had theirs, as long as it matters."""
         self.levels, self.forecasts = [math.inf, math.inf], [math.inf, math.inf]
         """Of each search: ``lowest`` of its last turn, and what is foreseen, in quarters too."""
-        self.rates, self.spent = [0.0, 0.0], [0, 0]
-        """Of each search: how much that fell an evaluation, and all evaluations."""
+        self.rates = [0.0, 0.0]
+        """Of each search: how much ``lowest`` fell in its last turn, an evaluation."""
+        self.evolved = 0
+        """Evaluations of all turns of the evolution."""
         self.straight = False
         """Whether line searches have been tried."""
         self.descended = True
@@ -116,11 +118,10 @@ class Race(Turns):
         turns = min(_AHEAD * self.n, left) / self.turn_used
         self.forecasts[k] = self.lowest - fall * _geometric(shrinks, turns)
         self.levels[k], self.rates[k] = self.lowest, rate
-        self.spent[k] += self.turn_used
-        # A descent that stands still is stuck; the samples of an evolution only may have had bad luck, and for the
-        # same reason it always gets its share.
-        stuck = k == 0 and (fall == 0 or self.spent[1] < _SHARE * sum(self.spent))
-        goes_on = self.forecasts[k] <= self.forecasts[1 - k] and not stuck
+        self.evolved += k * self.turn_used
+        # A descent that stands still is stuck; the samples of an evolution only may have had bad luck.
+        yields = k == 0 and (fall == 0 or self.evolved < _SHARE * self.used)
+        goes_on = self.forecasts[k] <= self.forecasts[1 - k] and not yields
         if goes_on and self.row < min(_MORE**self.rounds, _IN_A_ROW):
             self.row += 1
         else:
