@@ -207,6 +207,25 @@ def wait_for(path, count):
     raise AssertionError("no runs arrive")
 
 
+UNSTARTABLE = """
+import os, sys
+from eglearn.cli import main
+if __name__ == "__main__":
+    os.remove(__file__)  # which each process reads first
+    sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_processes_that_cannot_begin(folder):
+    script = folder.path / "script.py"
+    script.write_text(UNSTARTABLE)
+    words = [sys.executable, str(script), *GRID, "--algorithms", "random"]
+    done = subprocess.run(words, cwd=folder.path, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "before it began, 2 times: see what it printed" in done.stderr.splitlines()[-1]
+    assert "unexpected" not in done.stderr.splitlines()[-1]
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_and_run_again_is_the_same(folder, inside, plugin, how):
     words = (*GRID, *plugin, "--algorithms", "sleepy,cma", "--workers", "2")
