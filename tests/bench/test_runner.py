@@ -49,6 +49,11 @@ def dying(run):
         return
     os.kill(os.getpid(), signal.SIGKILL)
 
+@algorithm("stillborn")
+def stillborn(run):
+    "Its process is killed before the first evaluation."
+    os.kill(os.getpid(), signal.SIGKILL)
+
 @algorithm("sleepy")
 def sleepy(run):
     "Takes its time."
@@ -136,6 +141,13 @@ def test_a_killed_worker_does_not_stop_the_benchmark(tmp_path, plugin):
     assert killed["best_gap"] == killed["y0"] - killed["f_opt"]
     assert [k for k in killed["target_evaluations"] if k > 0] == [5] * sum(killed["best_gap"] <= t for t in TARGETS)
     assert (killed["trace_evaluations"], killed["trace_gap"]) == ([5], [pytest.approx(killed["best_gap"])])
+    assert fine["evaluations"] == 50
+
+
+def test_a_run_killed_before_its_first_evaluation_had_begun(tmp_path, plugin):
+    table = run_benchmark(tmp_path, **ONE, algorithms=["stillborn", "random"], budget=50, plugins=[plugin])
+    fine, killed = table.to_pylist()
+    assert (killed["status"], killed["evaluations"], killed["best_gap"]) == ("killed", 0, np.inf)
     assert fine["evaluations"] == 50
 
 
