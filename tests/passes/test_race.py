@@ -50,7 +50,7 @@ def share_of_evolution(descent, evolution, limit=10_000):
 
 
 def test_a_descent_that_stands_still_yields_though_it_is_lower():
-    assert 0.35 < share_of_evolution(lambda at: 0 * at, lambda at: 1 + 0.5 ** (at / 100)) < 0.6
+    assert 0.25 < share_of_evolution(lambda at: 0 * at, lambda at: 1 + 0.5 ** (at / 100)) < 0.6
 
 
 def test_the_search_that_is_foreseen_to_be_lower_has_more():
@@ -305,4 +305,4 @@ def test_a_quasi_newton_step_is_not_judged_before_its_end():
         r.learn(u, sphere(u))
         assert r.used < 200
     assert p.value < sphere(r.start[None])[0]
-    assert (p.stage, len(p.values)) == ("gradient", 0)
+    assert (p.stage, p.begins) == ("gradient", True)

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from tests.passes.driver import continues_exactly, ellipsoid, rosenbrock, run
@@ -31,14 +33,15 @@ def test_a_sphere_takes_little_more_than_two_gradients():
 
 def test_batches_hold_at_most_m_samples_and_the_start_comes_first():
     p = secant(10, m=4)
-    first, second, third, path = run(p, sphere, 12)
-    assert [len(first), len(second), len(third)] == [5, 4, 2]
-    np.testing.assert_array_equal(first[0], np.full(10, -0.3))
-    moved = np.vstack([first[1:], second, third]) - first[0]
-    np.testing.assert_allclose(moved, 1e-8 * np.eye(10), atol=1e-15)
+    line, first, second, third, path = run(p, sphere, 22)
+    start = np.full(10, -0.3)
+    np.testing.assert_array_equal(line[0], start)
+    assert [len(line), len(first), len(second), len(third)] == [11, 4, 4, 2]
+    np.testing.assert_allclose(np.vstack([first, second, third]) - start, p.radius * np.eye(10), atol=1e-15)
+    assert 1e-8 <= p.radius < 1e-7
     # Along the slope, here the diagonal.
     assert len(path) == 8
-    np.testing.assert_allclose(path[-1] - first[0], np.full(10, 0.125), rtol=1e-5)
+    np.testing.assert_allclose(path[-1] - start, np.full(10, 0.125), rtol=1e-5)
 
 
 def test_a_sum_over_coordinates_is_scaled_by_their_curvatures():
@@ -76,11 +79,65 @@ def test_after_forward_differences_central_ones():
     assert p.best_y - 1 < 1e-12
 
 
+def turned(n, condition):
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((n, n)))[0]
+    return lambda u: ((u - 0.1) @ turn) ** 2 @ condition ** np.linspace(0, 1, n)
+
+
+def single(fun):
+    return lambda u: fun(u).astype(np.float32).astype(float)
+
+
 def test_values_of_single_precision():
-    p = secant(8)
-    run(p, lambda u: np.float64(np.float32(1 + sphere(u))), 2000)
-    assert p.done == "converged"
-    assert p.best_y - 1 < 1e-4
+    """Differences of doubles would be noise."""
+    p = secant(60)
+    run(p, single(lambda u: turned(60, 100.0)(u) + 1), 40 * 60)
+    assert p.best_y - 1 < 1e-3
+    assert 1e-5 < p.radius < 1e-1
+
+
+def test_values_with_a_large_offset():
+    p = secant(60)
+    run(p, lambda u: 100 * turned(60, 100.0)(u) + 1e12, 40 * 60)
+    assert turned(60, 100.0)(p.best_u[None])[0] < 2e-3
+
+
+def test_rounding_is_measured_again_where_values_are_much_smaller():
+    p = secant(20)
+    seen = []
+    while not p.best_y < 1e-3:
+        u = p.propose()
+        p.learn(u, turned(20, 100.0)(u))
+        if p.measured not in seen:
+            seen.append(p.measured)
+    assert len(seen) > 3
+    assert all(after < 0.1 * before for before, after in itertools.pairwise(seen))
+
+
+def test_rounding_is_measured_again_where_no_step_gains():
+    p = secant(5)
+    level, before = 0, ""
+    while p.done is None:
+        if p.level != level and before == "shorter":
+            assert p.stage == "rounding"
+        level, before = p.level, p.stage
+        u = p.propose()
+        p.learn(u, turned(5, 100.0)(u) + 1)
+
+
+def test_slopes_beside_a_plateau_are_looked_for_far_away():
+    p = secant(3)
+    for _ in range(4):
+        assert p.stage == "rounding"
+        p.learn(u := p.propose(), np.ones(len(u)))
+    assert (p.stage, p.radius) == ("gradient", pytest.approx(1e-2))
+
+
+def test_a_line_that_the_budget_cuts_short():
+    p = secant(3)
+    u = p.propose()
+    p.learn(u[:6], sphere(u[:6]))
+    assert (p.stage, p.used, p.value) == ("rounding", 6, sphere(u[:1])[0])
 
 
 def test_failures():
@@ -155,7 +212,7 @@ def test_unknown_curvature_is_tried_both_ways(steep):
 
     p = secant(n)
     run(p, fun, 20 * n)
-    assert p.best_y < 1e-8
+    assert p.best_y < 1e-6
 
 
 def test_pairs_that_overflow_in_a_smaller_unit_are_forgotten():

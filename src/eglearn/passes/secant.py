@@ -12,13 +12,16 @@ from ..steps import length
 from .base import Pass
 from .descent import default_batch
 from .model import differences, exponent_of
+from .rounding import LEAST, MOST, SPACINGS, diagonal, rounding
 
 _EPS = float(np.finfo(float).eps)
 
-# Steps of the differences and whether they are central, tried in this order: near the root of the rounding of values
-# for forward differences, its cubic root for central ones, at last one for values of single precision.
-_ACCURACIES = ((1e-8, False), (1e-7, True), (1e-5, True), (1e-3, True))
+# Steps of the differences, as powers of the rounding, and whether they are central, tried in this order: the error is
+# least near the root for forward differences, near the cubic root for central ones.
+_ACCURACIES = ((1 / 2, False), (7 / 16, True), (5 / 16, True), (3 / 16, True))
 _FINEST = 1  # of the central ones
+# The rounding is measured again where the value is that share of what it was.
+_SMALLER = 0.1
 # Pairs in memory.
 _PAIRS = 200
 # Lengths tried along each quasi-Newton direction; the third is its own. A longer one must gain so many times as much.
@@ -40,6 +43,9 @@ _LEAST_COSINE = 1e-12
 class Secant(Pass):
     """L-BFGS (Nocedal 1980) with a long memory, in the cube.
 
+    How far apart the samples of a gradient are follows from the rounding of values, which is measured: first, when no
+    step gained, and when values have become much smaller. Objectives that compute in single precision are common.
+
     A gradient takes n evaluations, so two directions and a few lengths along each are tried at no great cost. The
     directions differ by what is assumed of curvature that the memory does not know: the same everywhere, or that of
     each coordinate as far as the pairs tell it. A direction's own length is preferred, for quasi-Newton steps are
@@ -57,7 +63,8 @@ class Secant(Pass):
     shows_spread: ClassVar[bool] = False  # differences are of neighbours
     fields: ClassVar[tuple[str, ...]] = (
         *Pass.fields,
-        *("m", "x", "value", "g", "S", "Y", "exponent", "level", "stage", "before", "offsets", "values"),
+        *("m", "x", "value", "g", "S", "Y", "exponent", "rounding", "measured", "spacing", "level", "stage"),
+        *("begins", "before", "offsets", "values"),
     )
 
     def __init__(self, rng: np.random.Generator, start: Array, value: float = math.nan, m: int | None = None) -> None:
@@ -70,10 +77,14 @@ class Secant(Pass):
         """The gradient there, for values as ``differences`` gives them, and their unit."""
         self.S, self.Y = np.empty((0, n)), np.empty((0, n))
         """Steps and changes of the gradient, oldest first."""
+        self.rounding, self.measured, self.spacing = LEAST, 0.0, 0
+        """The rounding, the value where it was measured, and at which of the spacings."""
         self.level = 0
         """Which of the accuracies."""
-        self.stage = "gradient"
-        """What the next batch is for: gradient, path, or shorter (steps along the path)."""
+        self.stage = "rounding"
+        """What the next batch is for: rounding, gradient, path, or shorter (steps along the path)."""
+        self.begins = True
+        """Whether nothing was evaluated for the next step yet."""
         self.before: Array | None = None
         """The iterate before, if its gradient is as accurate."""
         self.offsets, self.values = np.empty(0), np.empty(0)
@@ -82,15 +93,18 @@ class Secant(Pass):
     @property
     def radius(self) -> float:
         """The step of the differences."""
-        return _ACCURACIES[self.level][0]
+        return float(self.rounding ** _ACCURACIES[self.level][0])
 
     @property
     def interruptible(self) -> bool:
         """Between steps: a gradient gains nothing before the step along it."""
-        return self.stage == "gradient" and not len(self.values)
+        return self.begins and self.stage in ("rounding", "gradient")
 
     def propose(self) -> Array:
         """Samples of the gradient, or points along the path."""
+        if self.stage == "rounding":
+            u = diagonal(self.rng, self.x, SPACINGS[self.spacing])
+            return np.vstack([self.x, u]) if math.isnan(self.value) else u
         if self.stage == "gradient":
             return self._samples()
         lengths = _LENGTHS if len(self.S) else _FIRST_LENGTHS
@@ -101,14 +115,14 @@ class Secant(Pass):
 
     def _samples(self) -> Array:
         """The next differences along coordinates; the second of a coordinate is opposite to the first, or beyond."""
-        h, central = _ACCURACIES[self.level]
+        h, central = self.radius, _ACCURACIES[self.level][1]
         first = np.where(self.x + h > 1, -h, h)
         second = np.where(np.abs(self.x - first) > 1, 2 * first, -first)
         offsets = np.concatenate([first, second]) if central else first
         chosen = np.arange(len(self.values), min(len(self.values) + self.m, len(offsets)))
         u = np.tile(self.x, (len(chosen), 1))
         u[np.arange(len(chosen)), chosen % self.n] += offsets[chosen]
-        return np.vstack([self.x, u]) if math.isnan(self.value) else u
+        return u
 
     def _directions(self) -> Array:
         """(k, n): from the pairs, or if there are none along the slope."""
@@ -158,17 +172,30 @@ class Secant(Pass):
 
     def _learn(self, u: Array, y: Array) -> None:
         self._note_best(u, y)
-        if self.stage == "gradient":
+        self.begins = self.stage in ("path", "shorter")
+        if self.stage == "rounding":
+            self._learn_rounding(y)
+        elif self.stage == "gradient":
             self._collect(u, y)
         else:
             self._move(u, y)
 
-    def _collect(self, u: Array, y: Array) -> None:
+    def _learn_rounding(self, y: Array) -> None:
         if math.isnan(self.value):
-            self.value, u, y = float(y[0]), u[1:], y[1:]
+            self.value, y = float(y[0]), y[1:]
             if math.isnan(self.value):
                 self.done = "failed"
                 return
+        if len(y) < 10:  # the budget is at its end, and nothing follows
+            return
+        measured = rounding(self.value, y, self.n)
+        if measured is None and self.spacing + 1 < len(SPACINGS):
+            self.spacing += 1
+        else:
+            self.rounding, self.measured = MOST if measured is None else measured, self.value
+            self.stage = "gradient"
+
+    def _collect(self, u: Array, y: Array) -> None:
         coordinates = np.arange(len(self.values), len(self.values) + len(y)) % self.n
         offsets = u[np.arange(len(y)), coordinates] - self.x[coordinates]
         self.offsets, self.values = np.append(self.offsets, offsets), np.append(self.values, y)
@@ -206,7 +233,7 @@ class Secant(Pass):
             best = min(chosen, key=lambda row: float(y[row]))
         if y[best] < self.value:
             self.before, self.x, self.value = self.x, u[best].copy(), float(y[best])
-            self.stage = "gradient"
+            self.stage = "rounding" if abs(self.value) < _SMALLER * abs(self.measured) else "gradient"
         elif self.stage == "path":
             self.stage = "shorter"
         else:
@@ -224,9 +251,9 @@ class Secant(Pass):
     def _after_failure(self) -> None:
         """No length gained: another accuracy, and after the last one again from the finest, without the past."""
         if self.level + 1 < len(_ACCURACIES):
-            self.level, self.stage, self.before = self.level + 1, "gradient", None
+            self.level, self.stage, self.before = self.level + 1, "rounding", None
         elif len(self.S):  # something was gained since it was last forgotten
             self.S, self.Y = self.S[:0], self.Y[:0]
-            self.level, self.stage, self.before = _FINEST, "gradient", None
+            self.level, self.stage, self.before = _FINEST, "rounding", None
         else:
             self.done = "converged"
