@@ -63,6 +63,7 @@ def minimize(
         Where to start; None is the centre of the box.
     budget : int
         Number of evaluations, never exceeded. Failed evaluations count; a point counts once, whatever its attempts.
+        A run in a ``store`` may be given more than it was begun with: it goes on where its budget ended.
     seed : int or None
         Same seed, settings and values: same points, whatever the workers. None draws one.
     settings : Settings or None
@@ -139,6 +140,8 @@ def minimize(
             }
             environment = optimiser.state()["made_with"] | {"objective": _name(fun)}
             file = stack.enter_context(Store(store, identity, environment, keep_x, about))
+            if len(file.budgets) > 1:
+                optimiser = algorithm(bounds, x0, budget=file.budgets[0], seed=seed, scale=scale, settings=settings)
         limits = {"target": target, "max_seconds": max_seconds}
         loop = _Loop(optimiser, evaluator, file, on_error == "raise", penalty, limits)
         try:
@@ -146,14 +149,14 @@ def minimize(
             if target is not None and loop.optimiser.best_y <= target:  # reached before, if the run is resumed
                 status = Status.TARGET
             while status is None:
-                status = loop.optimiser.stop()
+                status = loop.stop()
                 if status is None:
                     loop.one_batch()
                     if target is not None and loop.optimiser.best_y <= target:
                         status = Status.TARGET
                     elif max_seconds is not None and time.monotonic() - started >= max_seconds:
                         status = Status.TIME
-                    report(loop.result(status or loop.optimiser.stop() or Status.RUNNING))
+                    report(loop.result(status or loop.stop() or Status.RUNNING))
         except StopIteration:
             status = Status.CALLBACK
         except KeyboardInterrupt:
@@ -204,13 +207,21 @@ class _Loop:
         before = len(self.store.notes)
         for note in self.store.notes:
             _LOG.warning("%s", note)
-        while self.optimiser.stop() is None:
+        while self.stop() is None:
             x = self.optimiser.ask()
             if len(self.store.values(self.optimiser.nit, x)) < len(x):
                 break
             self.one_batch()
         for note in dict.fromkeys(self.store.notes[before:]):  # damaged rows; each batch is looked at twice
             _LOG.warning("%s", note)
+
+    def stop(self) -> Status | None:
+        """Why the run is over, or None. Where a budget is used that was too small, the next one follows."""
+        status = self.optimiser.stop()
+        while status is Status.BUDGET and self.store is not None and self.optimiser.budget < self.store.budgets[-1]:
+            self.optimiser.extend(next(budget for budget in self.store.budgets if budget > self.optimiser.budget))
+            status = self.optimiser.stop()
+        return status
 
     def one_batch(self) -> None:
         """Evaluate what the store does not know yet, and tell everything at once.

@@ -183,6 +183,19 @@ def test_run_again_continues(folder, uninterrupted):
     assert folder.json(*RUN, *folder.problem, "--workers", "2") == uninterrupted[0]
 
 
+def test_more_evaluations(inside):
+    problem = ("--dim", "4", "--bounds", "-5", "5")
+    assert inside("run", "objectives:bowl", *problem, "--budget", "200")[0] == 0
+    code, out, _ = inside("resume", "run.egl", "--budget", "300")
+    assert (code, "300 of 300, 0 failed" in out) == (0, True)
+    code, out, _ = inside("run", "objectives:bowl", *problem, "--budget", "4e2")
+    assert (code, "400 of 400, 0 failed" in out) == (0, True)
+    shown = json.loads(inside("show", "run.egl", "--json")[1])
+    assert (shown["evaluations"], shown["budget"], shown["status"]) == (400, 400, "BUDGET")
+    code, _, err = inside("resume", "run.egl", "--budget", "399")
+    assert (code, "budget is 400 there and 399 here" in err) == (4, True)
+
+
 def test_the_run_of_another_objective_is_not_continued(inside):
     problem = ("--dim", "2", "--bounds", "-5", "5", "--budget", "50")
     assert inside("run", "objectives:bowl", *problem)[0] == 0

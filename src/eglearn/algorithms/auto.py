@@ -48,6 +48,12 @@ class AutoEGL(AskTell):
             raise ValueError(f"Settings.{other[0]} = {value!r}: AutoEGL uses only m; leave the others as they are")
         self._search = Watched(self._rng, self.box.start, self.settings.m, self.budget)
 
+    def extend(self, budget: int) -> None:
+        """See ``AskTell.extend``."""
+        super().extend(budget)
+        if self.n > 0:
+            self._search.extend(self.budget)
+
     @property
     def candidate_u(self) -> Array:
         """The best point, or if values are noisy an average over many: see ``Watched.favorite``."""

@@ -60,13 +60,10 @@ class AskTell(ABC):
         scale: Any = None,
         settings: Settings | None = None,
     ) -> None:
-        number = isinstance(budget, int | float | np.integer) and not isinstance(budget, bool)
-        if not number or not 0 <= budget < np.inf or budget != int(budget):  # 1e4 is welcome
-            raise ValueError(f"budget = {budget!r}: it must be a whole number of evaluations, 0 or more")
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
             raise ValueError(f"seed = {seed!r}: it must be a whole number, 0 or more, or None")
         self.box = make_box(bounds, x0, scale)
-        self.budget = int(budget)
+        self.budget = _whole_number(budget)
         self.settings = self.defaults if settings is None else settings
         if not isinstance(self.settings, Settings):
             raise TypeError(f"settings is a {type(settings).__name__}: it must be a Settings")
@@ -276,6 +273,22 @@ class AskTell(ABC):
         else:
             self._converged = True
 
+    def extend(self, budget: int) -> None:
+        """Allow more evaluations, ``budget`` in all: a run that has used its budget goes on from where it ended.
+
+        What was planned for the old budget stays as it was, so this is not the run that the new budget would have made
+        from the beginning.
+
+        Parameters
+        ----------
+        budget : int
+            At least the present one.
+        """
+        whole = _whole_number(budget)
+        if whole < self.budget:
+            raise ValueError(f"budget = {budget}: it is {self.budget} already, and can only grow")
+        self.budget = whole
+
     # --- state --------------------------------------------------------------------------------------------------
 
     def state(self) -> State:
@@ -352,3 +365,10 @@ class AskTell(ABC):
             for name in sorted(here.keys() | there.keys())
             if here.get(name) != there.get(name)
         ]
+
+
+def _whole_number(budget: Any) -> int:
+    number = isinstance(budget, int | float | np.integer) and not isinstance(budget, bool)
+    if not number or not 0 <= budget < np.inf or budget != int(budget):  # 1e4 is welcome
+        raise ValueError(f"budget = {budget!r}: it must be a whole number of evaluations, 0 or more")
+    return int(budget)

@@ -98,7 +98,7 @@ def old_job(path: str, objective: str | None, given: Given) -> Job:
             "bounds": list(zip(box["low"], box["high"], strict=True)),
             "x0": box["x0"],
             "scale": box["scale"],
-            "budget": identity["budget"],
+            "budget": given.get("budget", identity["budget"]),
             "seed": identity["seed"],
             "on_error": identity["on_error"],
             "store": path,

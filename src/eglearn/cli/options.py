@@ -35,6 +35,9 @@ _OUTPUT: dict[str, tuple[Any, str]] = {
     "quiet": (bool, "Show no progress, only the result."),
     "json": (bool, "Write the result as one JSON object to standard output; all else goes to standard error."),
 }
+_MORE: dict[str, tuple[Any, str]] = {
+    "budget": (int, "How many evaluations in all, if more than before."),
+}
 _COMMAND: dict[str, tuple[Any, str]] = {
     "command": (str, "An external program as objective: it reads a JSON line a point, writes a JSON line a value."),
 }
@@ -83,7 +86,7 @@ def run_options() -> Iterator[inspect.Parameter]:
 
 def resume_options() -> Iterator[inspect.Parameter]:
     """The options of ``resume``: what may change between two parts of a run."""
-    yield from _parameters("Evaluation (default: as before)", _COMMAND | _EVALUATION)
+    yield from _parameters("Evaluation (default: as before)", _MORE | _COMMAND | _EVALUATION)
     yield from _parameters("Output", _OUTPUT)
 
 

@@ -146,6 +146,12 @@ class Watched:
             if self.noisy.done is not None:
                 self._next(self.noisy)
 
+    def extend(self, budget: int) -> None:
+        """There are more evaluations than it was planned for, so many in all."""
+        if self.budget is not None and self.search.budget is not None:
+            self.search.budget += budget - self.budget
+        self.budget = budget
+
     def _leads_nowhere(self, u: Array, y: Array) -> bool:
         """Whether nothing is known, or several points and all have one value; where it was found first is kept."""
         good = np.isfinite(y)

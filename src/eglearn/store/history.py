@@ -44,7 +44,9 @@ class History:
 
     path: Path
     identity: dict[str, Any]
-    """What defines the run, as JSON data."""
+    """What defines the run, as JSON data; the budget is the last one."""
+    budgets: list[Any]
+    """The budget that the run was begun with, and larger ones that it was given later."""
     environment: dict[str, Any]
     """Versions and the like when the run was begun, as JSON data."""
 
@@ -103,6 +105,9 @@ class History:
 
     def _read_identity(self) -> None:
         self.identity = self._meta("identity") or {}
+        self.budgets = [self.identity.get("budget"), *(self._meta("budgets") or {}).get("later", ())]
+        if len(self.budgets) > 1:
+            self.identity["budget"] = self.budgets[-1]
         self.environment = self._meta("environment") or {}
 
     def _meta(self, key: str) -> dict[str, Any] | None:

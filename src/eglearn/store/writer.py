@@ -59,7 +59,8 @@ class Store(History):
     path
         The file.
     identity
-        What defines the run, such as settings, bounds, budget and seed: numbers, text, arrays, lists, dicts.
+        What defines the run, such as settings, bounds, budget and seed: numbers, text, arrays, lists, dicts. The
+        ``"budget"``, if there is one, may be larger than before.
     environment
         What may change between two parts of a run, such as versions; changes are only noted.
     keep_x
@@ -138,8 +139,12 @@ class Store(History):
                     create_tables(self._db, meta)
                     self._read_identity()
             holder = {"process": os.getpid(), "host": socket.gethostname()}
-            about = () if self._new_about is None else ((INSERT_META, to_text("about", self._new_about)),)
-            self._write((INSERT_META, to_text("holder", holder)), *about)
+            news: dict[str, Mapping[str, Any]] = {"holder": holder}
+            if self._new_about is not None:
+                news["about"] = self._new_about
+            if len(self.budgets) > 1:
+                news["budgets"] = {"later": self.budgets[1:]}
+            self._write(*((INSERT_META, to_text(*item)) for item in news.items()))
             if self._keep_x == "improvements":
                 best = self._rows("SELECT min(y) FROM evaluations WHERE typeof(y) = 'real'")[0][0]
                 self._best = math.inf if best is None else best
@@ -174,6 +179,11 @@ class Store(History):
 
     def _compare(self, meta: dict[str, Mapping[str, Any]]) -> None:
         identity, environment = (json.loads(to_text(*item)[1]) for item in meta.items())
+        before, budget = (run.get("budget") for run in (self.identity, identity))
+        if isinstance(before, int) and isinstance(budget, int) and before < budget:
+            self.budgets.append(budget)
+            self.identity["budget"] = budget
+            self.notes.append(f"{self.path} holds a run of {before} evaluations: it goes on to {budget}")
         if wrong := list(differences(self.identity, identity)):
             shown = "; ".join(f"{name} is {old} there and {new} here" for name, old, new in wrong[:8])
             more = f"; and {len(wrong) - 8} more" if len(wrong) > 8 else ""
