@@ -1,6 +1,8 @@
 """Runs that are given more evaluations than they were begun with."""
 
 import sqlite3
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -8,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.test_run import BOX, f, same
 
-from eglearn import EGL, IGL, AutoEGL, ConvergentEGL, minimize
+from eglearn import EGL, IGL, AutoEGL, ConvergentEGL, Status, minimize
+from eglearn.cli.summary import summarise
+from eglearn.report.record import Record
 from eglearn.serialize import dumps, loads
 from eglearn.store import History, StoreMismatch
 
@@ -49,15 +53,38 @@ def test_whatever_the_budgets_were(first, more, n, kind):
         assert opt.nfev == budget
 
 
-@pytest.mark.parametrize("algorithm", [EGL, IGL, ConvergentEGL])
-def test_other_algorithms(algorithm):
-    opt = algorithm(BOX, budget=50)
-    finish(opt, f)
-    before = opt.best_y
-    opt.extend(120)
-    finish(opt, f)
-    assert opt.nfev == 120
-    assert opt.best_y <= before
+@pytest.mark.parametrize("algorithm", [EGL, IGL, ConvergentEGL, AutoEGL])
+@pytest.mark.parametrize("first", [50, 77])
+def test_it_is_the_run_that_the_larger_budget_would_have_made(algorithm, first):
+    """Whatever the old budget cut short; in few dimensions and without noise AutoEGL plans nothing."""
+
+    def evaluated(*budgets):
+        points, opt = [], algorithm(BOX, budget=budgets[0])
+        for budget in budgets:
+            opt.extend(budget)
+            opt = algorithm.from_state(loads(dumps(opt.state())))
+            while not opt.stop():
+                x = opt.ask()
+                points.extend(x)
+                opt.tell(x, [value(f, point) for point in x])
+        return np.array(points)
+
+    np.testing.assert_array_equal(evaluated(first, first + 1, 150), evaluated(150))
+
+
+def test_noise_is_judged_by_whole_batches():
+    """The old budget ends among the repetitions that tell the first value under noise: here after one of them."""
+
+    def recommended(seed, *budgets):
+        luck = np.random.default_rng(seed)
+        opt = AutoEGL([(-5, 5)] * 2, budget=budgets[0], seed=seed)
+        for budget in budgets:
+            opt.extend(budget)
+            finish(opt, lambda x: float(np.sum((x - 1.5) ** 2)) + 5 * luck.standard_normal())
+        return opt.x_favorite
+
+    for seed, first in ((0, 59), (8, 32), (10, 32), (11, 59)):
+        np.testing.assert_allclose(recommended(seed, first, 4000), 1.5, atol=1)
 
 
 def test_more_is_worth_it():
@@ -122,8 +149,39 @@ def test_a_stored_run_goes_on(extended, tmp_path, caplog):
     opt.extend(700)
     finish(opt, f)
     assert (opt.best_y, opt.nfev) == (result.fun, 700)
-    with pytest.raises(StoreMismatch, match="budget is 700 there and 300 here"):
+    with pytest.raises(StoreMismatch, match="a budget can only grow: 300 is too few, give it 700 or more"):
         minimize(f, BOX, budget=300, store=path)
+
+
+def test_what_is_hopeless_depends_on_the_budget(tmp_path):
+    def island(x):
+        return float(np.sum(x)) if np.all(np.abs(x - 3.5) < 0.35) else np.nan
+
+    path = tmp_path / "run.egl"
+    assert minimize(island, [(-5, 5)] * 2, budget=40, store=path).status is Status.ALL_FAILED
+    result = minimize(island, [(-5, 5)] * 2, budget=5000, store=path)
+    assert (result.status, result.nfev) == (Status.BUDGET, 5000)
+    assert result.fun < 7
+
+
+def test_a_budget_counts_when_the_run_comes_to_it(tmp_path):
+    path = tmp_path / "run.egl"
+    reached = minimize(f, BOX, budget=100, store=path, target=1e9)
+    assert same(minimize(f, BOX, budget=10**9, store=path, target=1e9), reached)
+    assert History(path).budgets == [100]
+    assert minimize(f, BOX, budget=100, store=path).nfev == 100
+
+
+def test_killed_after_it_was_extended_it_has_no_result(extended):
+    """The file holds that of its first end until then."""
+    path = extended[1]
+    assert summarise(path)["status"] == "BUDGET"
+    assert Record(History(path)).result["nfev"] == 700
+    code = "import os, sys; from tests.test_extended import *; "
+    code += "minimize(lambda x: os._exit(1), BOX, budget=900, store=sys.argv[1])"
+    assert subprocess.run([sys.executable, "-c", code, path]).returncode == 1
+    assert (summarise(path)["status"], summarise(path)["budget"]) == ("stopped without a result: resume it", 900)
+    assert Record(History(path)).result is None
 
 
 @pytest.mark.parametrize("interrupted", [50, 299, 301, 650])
@@ -158,6 +216,6 @@ def test_where_something_else_differs_nothing_is_extended(tmp_path):
     path = tmp_path / "run.egl"
     minimize(f, BOX, budget=100, store=path)
     before = path.read_bytes()
-    with pytest.raises(StoreMismatch, match=r"run \(seed is 0 there and 1 here\)"):
+    with pytest.raises(StoreMismatch, match="budget is 100 there and 200 here; seed is 0 there and 1 here"):
         minimize(f, BOX, budget=200, seed=1, store=path)
     assert path.read_bytes() == before

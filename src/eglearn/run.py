@@ -140,10 +140,10 @@ def minimize(
             }
             environment = optimiser.state()["made_with"] | {"objective": _name(fun)}
             file = stack.enter_context(Store(store, identity, environment, keep_x, about))
-            if len(file.budgets) > 1:
+            if file.budgets[0] != optimiser.budget:
                 optimiser = algorithm(bounds, x0, budget=file.budgets[0], seed=seed, scale=scale, settings=settings)
         limits = {"target": target, "max_seconds": max_seconds}
-        loop = _Loop(optimiser, evaluator, file, on_error == "raise", penalty, limits)
+        loop = _Loop(optimiser, int(budget), evaluator, file, on_error == "raise", penalty, limits)
         try:
             loop.resume()
             if target is not None and loop.optimiser.best_y <= target:  # reached before, if the run is resumed
@@ -180,13 +180,14 @@ class _Loop:
     def __init__(
         self,
         optimiser: AskTell,
+        budget: int,
         evaluator: Evaluator,
         store: Store | None,
         raises: bool,
         penalty: float,
         limits: dict[str, float | None],
     ) -> None:
-        self.optimiser, self.evaluator, self.store = optimiser, evaluator, store
+        self.optimiser, self.budget, self.evaluator, self.store = optimiser, budget, evaluator, store
         self.raises, self.penalty, self.limits = raises, penalty, limits
         self.n_failed = 0
         self.first_error: str | None = None
@@ -200,7 +201,12 @@ class _Loop:
         checkpoint = self.store.latest_checkpoint()
         if checkpoint is not None:
             batch, state = checkpoint
-            self.optimiser = type(self.optimiser).from_state(state)
+            try:
+                self.optimiser = type(self.optimiser).from_state(state)
+            except ValueError as error:
+                raise StoreError(
+                    f"{self.store.path} cannot be continued ({error}): use the eglearn that wrote it"
+                ) from error
             for evaluation in self.store.evaluations(with_x=False):
                 if evaluation.batch <= batch:
                     self._count(evaluation.outcome)
@@ -216,10 +222,13 @@ class _Loop:
             _LOG.warning("%s", note)
 
     def stop(self) -> Status | None:
-        """Why the run is over, or None. Where a budget is used that was too small, the next one follows."""
-        status = self.optimiser.stop()
-        while status is Status.BUDGET and self.store is not None and self.optimiser.budget < self.store.budgets[-1]:
-            self.optimiser.extend(next(budget for budget in self.store.budgets if budget > self.optimiser.budget))
+        """Why the run is over, or None. Where the budget it was begun with was too small, the next one follows."""
+        status, store = self.optimiser.stop(), self.store
+        # What counts as hopeless depends on the budget, too.
+        while status in (Status.BUDGET, Status.ALL_FAILED) and store and self.optimiser.budget < self.budget:
+            if store.budgets[-1] == self.optimiser.budget:
+                store.extend(self.budget)
+            self.optimiser.extend(next(budget for budget in store.budgets if budget > self.optimiser.budget))
             status = self.optimiser.stop()
         return status
 

@@ -193,7 +193,7 @@ def test_more_evaluations(inside):
     shown = json.loads(inside("show", "run.egl", "--json")[1])
     assert (shown["evaluations"], shown["budget"], shown["status"]) == (400, 400, "BUDGET")
     code, _, err = inside("resume", "run.egl", "--budget", "399")
-    assert (code, "budget is 400 there and 399 here" in err) == (4, True)
+    assert (code, "399 is too few, give it 400 or more" in err) == (4, True)
 
 
 def test_the_run_of_another_objective_is_not_continued(inside):

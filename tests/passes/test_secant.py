@@ -33,10 +33,12 @@ def test_a_sphere_takes_little_more_than_two_gradients():
 
 def test_batches_hold_at_most_m_samples_and_the_start_comes_first():
     p = secant(10, m=4)
-    line, first, second, third, path = run(p, sphere, 22)
+    batches = run(p, sphere, 32)
     start = np.full(10, -0.3)
-    np.testing.assert_array_equal(line[0], start)
-    assert [len(line), len(first), len(second), len(third)] == [11, 4, 4, 2]
+    np.testing.assert_array_equal(batches[0][0], start)
+    # A second line, since on the first one the sphere's values are as on a straight one.
+    assert [len(u) for u in batches] == [11, 10, 4, 4, 2, 8]
+    first, second, third, path = batches[2:]
     np.testing.assert_allclose(np.vstack([first, second, third]) - start, p.radius * np.eye(10), atol=1e-15)
     assert 1e-8 <= p.radius < 1e-7
     # Along the slope, here the diagonal.
@@ -131,6 +133,33 @@ def test_slopes_beside_a_plateau_are_looked_for_far_away():
         assert p.stage == "rounding"
         p.learn(u := p.propose(), np.ones(len(u)))
     assert (p.stage, p.radius) == ("gradient", pytest.approx(1e-2))
+
+
+def test_values_that_become_large_and_negative():
+    """Singles that begin next to 0 are more exact there than later."""
+    ellipsoid = turned(60, 100.0)
+    first = ellipsoid(np.full((1, 60), -0.3))[0]
+    p = secant(60)
+    run(p, single(lambda u: 1e3 * (ellipsoid(u) - first) + 0.01), 20 * 60)
+    assert 1e-9 < p.rounding < 1e-4
+    assert abs(p.measured) > 1e3
+    assert ellipsoid(p.best_u[None])[0] < 0.5
+
+
+def test_where_a_point_of_the_line_fails_the_rounding_stays():
+    p = secant(4)
+    p.rounding = 1e-9
+    u = p.propose()
+    p.learn(u, np.append(sphere(u[:-1]), np.nan))
+    assert (p.stage, p.rounding) == ("gradient", 1e-9)
+
+
+def test_beside_a_plateau_finer_points_are_tried_again():
+    p = secant(4)
+    for _ in range(4):
+        u = p.propose()
+        p.learn(u, np.ones(len(u)))
+    assert p.spacing == 2
 
 
 def test_a_line_that_the_budget_cuts_short():

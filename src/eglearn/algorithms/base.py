@@ -23,7 +23,7 @@ from ..result import Status
 from ..settings import Settings
 from .batch import Batch
 
-FORMAT = 1
+FORMAT = 2
 """Version of the state's layout."""
 
 # A batch whose points differ by less than a few units in the last place of the cube holds no more information.
@@ -81,6 +81,7 @@ class AskTell(ABC):
         self._best_y = np.nan
         self._best_u, self._best_x = self.box.start, self.box.to_x(self.box.start[None])[0]
         self._pending: Batch | None = None
+        self._cut: State | None = None  # see _before_the_end
         self._foreign: list[tuple[Array, float]] = []
         self._failed_in_a_row = self._failed_points = 0
         self._converged = False
@@ -193,12 +194,15 @@ class AskTell(ABC):
         if why := self.stop():
             raise RuntimeError(f"the run is over ({why.name}): ask() has no more points; check stop() before asking")
         if self._pending is None:
-            proposal = self._propose() if self.n > 0 else np.empty((1, 0))
-            x = self._to_x(proposal[: self.budget - self.nfev])
+            x = self._to_x(self._propose() if self.n > 0 else np.empty((1, 0)))
             # Back from x: what is learned from must be what is evaluated, rounding included.
             self._pending = Batch.asked(x, self.box.to_u(x))
-        open_points: Array = self._pending.x[self._pending.waiting]
+        open_points: Array = self._pending.x[self._open(self._pending)]
         return open_points
+
+    def _open(self, batch: Batch) -> npt.NDArray[np.intp]:
+        """Rows without an answer, as far as the budget allows for them."""
+        return batch.waiting[: self.budget - self.nfev]
 
     def tell(self, x: Any, y: Any) -> None:
         """Hand over values: any part of the asked points in any order, and points nobody asked for.
@@ -211,11 +215,11 @@ class AskTell(ABC):
         """
         x, y = self._checked(x, y)
         batch = self._pending
-        if batch is not None and np.array_equal(x, batch.x[batch.waiting]):  # the usual case: all at once, in order
-            self._answer(batch, batch.waiting, y)
+        if batch is not None and np.array_equal(x, batch.x[rows := self._open(batch)]):  # the usual case
+            self._answer(batch, rows, y)
         else:
             self._sort_in(x, y)
-        if batch is not None and batch.told.all():
+        if batch is not None and (batch.told.all() or self.nfev >= self.budget):
             self._finish(batch)
 
     def _sort_in(self, x: Array, y: Array) -> None:
@@ -256,28 +260,30 @@ class AskTell(ABC):
             self._best_x, self._best_u, self._best_y = x.copy(), u.copy(), y
 
     def _finish(self, batch: Batch) -> None:
+        self._cut = None if batch.told.all() else self._before_the_end(batch)
+        u, y = batch.u[batch.told], batch.y[batch.told]
         if best := batch.best():
             self._note_best(*best)
             self._failed_in_a_row = self._failed_points = 0
         else:
             self._failed_in_a_row += 1
-            self._failed_points += len(batch.y)
-        self._converged = len(batch.y) > 1 and bool((np.ptp(batch.u, axis=0) <= _RESOLUTION).all())
+            self._failed_points += len(y)
+        self._converged = len(y) > 1 and bool((np.ptp(u, axis=0) <= _RESOLUTION).all())
         foreign_u = np.array([u for u, _ in self._foreign]).reshape(len(self._foreign), self.n)
         foreign_y = np.array([y for _, y in self._foreign])
         self._foreign = []
         self._pending = None
         self.nit += 1
         if self.n > 0:
-            self._learn(batch.u, batch.y, foreign_u, foreign_y)
+            self._learn(u, y, foreign_u, foreign_y)
         else:
             self._converged = True
 
     def extend(self, budget: int) -> None:
         """Allow more evaluations, ``budget`` in all: a run that has used its budget goes on from where it ended.
 
-        What was planned for the old budget stays as it was, so this is not the run that the new budget would have made
-        from the beginning.
+        A batch that the old budget cut short is asked for in full, and learned from as if it had never been. So the run
+        is the one that the new budget would have made from the beginning, but for what AutoEGL planned for the old one.
 
         Parameters
         ----------
@@ -287,7 +293,30 @@ class AskTell(ABC):
         whole = _whole_number(budget)
         if whole < self.budget:
             raise ValueError(f"budget = {budget}: it is {self.budget} already, and can only grow")
-        self.budget = whole
+        more, self.budget = whole > self.budget, whole
+        if more and self._cut is not None:
+            self._go_back(self._cut)
+
+    def _before_the_end(self, batch: Batch) -> State:
+        """What ``extend`` needs if the budget cuts the batch short: everything that depends on it, before it."""
+        return {
+            "rng": self._rng.bit_generator.state,
+            "batch": batch.state(),
+            "foreign_u": [u.copy() for u, _ in self._foreign],
+            "foreign_y": [y for _, y in self._foreign],
+            "failed_in_a_row": self._failed_in_a_row,
+            "failed_points": self._failed_points,
+            "search": self._search_state(),
+        }
+
+    def _go_back(self, state: State) -> None:
+        self._cut = None
+        self._rng.bit_generator.state = state["rng"]
+        self._pending = Batch.from_state(state["batch"])
+        self._foreign = [*zip(state["foreign_u"], state["foreign_y"], strict=True), *self._foreign]
+        self._failed_in_a_row, self._failed_points = state["failed_in_a_row"], state["failed_points"]
+        self._converged = False
+        self._load_search_state(state["search"])
 
     # --- state --------------------------------------------------------------------------------------------------
 
@@ -313,6 +342,7 @@ class AskTell(ABC):
             "foreign_u": [u.copy() for u, _ in self._foreign],
             "foreign_y": [y for _, y in self._foreign],
             "pending": None if self._pending is None else self._pending.state(),
+            "cut": self._cut,
             "search": self._search_state() if self.n > 0 else {},
         }
 
@@ -342,6 +372,7 @@ class AskTell(ABC):
         self._foreign = list(zip(state["foreign_u"], state["foreign_y"], strict=True))
         if state["pending"] is not None:
             self._pending = Batch.from_state(state["pending"])
+        self._cut = state["cut"]
         if self.n > 0:
             self._load_search_state(state["search"])
         return self

@@ -45,7 +45,7 @@ def run(objective: str | None = None, /, **given: Any) -> int:
 @app.command
 @with_options(resume_options())
 def resume(store: str, objective: str | None = None, /, **given: Any) -> int:
-    """Go on with the run in the file STORE, bit for bit as if it had never stopped.
+    """Go on with the run in the file STORE, bit for bit as if it had never stopped; with more evaluations if you like.
 
     OBJECTIVE or --command is needed only if a Python program began the run, or if it has another name now.
     """

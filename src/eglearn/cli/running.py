@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 from ..result import Result, Status
 from ..run import minimize
+from ..store import History
 from .display import make_display
 from .errors import ALL_FAILED, INTERRUPTED, STORE, Usage
 from .job import Job
@@ -111,7 +112,9 @@ def recommended(x: Any, value: float | None) -> list[tuple[str, str]]:
 
 
 def _resume(job: Job) -> str:
-    return shlex.join(["eglearn", "resume", str(job.arguments["store"])])
+    store, budget = str(job.arguments["store"]), job.arguments["budget"]
+    more = [] if budget == History(store).identity.get("budget") else ["--budget", str(budget)]  # not begun with yet
+    return shlex.join(["eglearn", "resume", store, *more])
 
 
 def point(x: Any) -> str:

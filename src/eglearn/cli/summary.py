@@ -23,7 +23,7 @@ _SPEED_SECONDS = 60.0  # the speed is that of the last minute of work
 def summarise(path: str) -> dict[str, Any]:
     """What the file tells about the run, as JSON data; the run may be going on."""
     history = History(path)
-    result, progress = history.result(), history.progress()
+    end, progress = history.result() or {}, history.progress()
     last = progress[-1] if progress else {}
     times: list[float] = []
     count = failures = 0
@@ -38,10 +38,8 @@ def summarise(path: str) -> dict[str, Any]:
             best, x = y, evaluation.x
         if math.isfinite(evaluation.at):
             times.append(evaluation.at)
-    if x is None and result is not None and result.get("fun") == best:  # not kept, but known at the end
-        x = result["x"]
-    # Not the result of an earlier end. Ctrl-C may come after an evaluation was counted and before it was written.
-    end = result if result is not None and result["nfev"] >= count else {}
+    if x is None and end.get("fun") == best:  # not kept, but known at the end
+        x = end["x"]
     known = end.get("progress", last)
     begun = bisect.bisect_left(times, times[-1] - _SPEED_SECONDS) if times else 0
     span = times[-1] - times[begun] if times else 0.0

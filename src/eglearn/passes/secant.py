@@ -12,7 +12,7 @@ from ..steps import length
 from .base import Pass
 from .descent import default_batch
 from .model import differences, exponent_of
-from .rounding import LEAST, MOST, SPACINGS, diagonal, rounding
+from .rounding import LEAST, MOST, POINTS, SPACINGS, diagonal, rounding
 
 _EPS = float(np.finfo(float).eps)
 
@@ -20,7 +20,7 @@ _EPS = float(np.finfo(float).eps)
 # least near the root for forward differences, near the cubic root for central ones.
 _ACCURACIES = ((1 / 2, False), (7 / 16, True), (5 / 16, True), (3 / 16, True))
 _FINEST = 1  # of the central ones
-# The rounding is measured again where the value is that share of what it was.
+# The rounding is measured again where the value is that share of what it was, or that was of the value.
 _SMALLER = 0.1
 # Pairs in memory.
 _PAIRS = 200
@@ -44,7 +44,7 @@ class Secant(Pass):
     """L-BFGS (Nocedal 1980) with a long memory, in the cube.
 
     How far apart the samples of a gradient are follows from the rounding of values, which is measured: first, when no
-    step gained, and when values have become much smaller. Objectives that compute in single precision are common.
+    step gained, and when values have another size. Objectives that compute in single precision are common.
 
     A gradient takes n evaluations, so two directions and a few lengths along each are tried at no great cost. The
     directions differ by what is assumed of curvature that the memory does not know: the same everywhere, or that of
@@ -186,14 +186,16 @@ class Secant(Pass):
             if math.isnan(self.value):
                 self.done = "failed"
                 return
-        if len(y) < 10:  # the budget is at its end, and nothing follows
+        if len(y) < POINTS:  # the budget is at its end, and nothing follows
             return
         measured = rounding(self.value, y, self.n)
-        if measured is None and self.spacing + 1 < len(SPACINGS):
+        if measured == 0 and self.spacing + 1 < len(SPACINGS):
             self.spacing += 1
-        else:
-            self.rounding, self.measured = MOST if measured is None else measured, self.value
-            self.stage = "gradient"
+            return
+        if not math.isnan(measured):
+            self.rounding = measured if measured > 0 else MOST
+        # The next time from one finer: this may have been a plateau.
+        self.measured, self.spacing, self.stage = self.value, max(self.spacing - 1, 0), "gradient"
 
     def _collect(self, u: Array, y: Array) -> None:
         coordinates = np.arange(len(self.values), len(self.values) + len(y)) % self.n
@@ -233,7 +235,8 @@ class Secant(Pass):
             best = min(chosen, key=lambda row: float(y[row]))
         if y[best] < self.value:
             self.before, self.x, self.value = self.x, u[best].copy(), float(y[best])
-            self.stage = "rounding" if abs(self.value) < _SMALLER * abs(self.measured) else "gradient"
+            small, large = sorted([abs(self.value), abs(self.measured)])
+            self.stage = "rounding" if small < _SMALLER * large else "gradient"
         elif self.stage == "path":
             self.stage = "shorter"
         else:

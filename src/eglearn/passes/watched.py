@@ -148,8 +148,9 @@ class Watched:
 
     def extend(self, budget: int) -> None:
         """There are more evaluations than it was planned for, so many in all."""
-        if self.budget is not None and self.search.budget is not None:
-            self.search.budget += budget - self.budget
+        if self.budget is None or self.search.budget is None:  # very many already
+            return
+        self.search.budget += budget - self.budget
         self.budget = budget
 
     def _leads_nowhere(self, u: Array, y: Array) -> bool:

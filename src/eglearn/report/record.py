@@ -46,9 +46,7 @@ class Record:
         self.failed = failed.astype(bool)
         self.y[self.failed | ~np.isfinite(self.y)] = np.nan
         self.progress = history.progress()
-        result = history.result()
-        # A run that ended and was continued still holds the result of its first end.
-        self.result = result if result is not None and result.get("nfev", 0) >= len(self.y) else None
+        self.result = history.result()
 
     @cached_property
     def best_index(self) -> int | None:

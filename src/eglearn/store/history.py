@@ -90,7 +90,7 @@ class History:
         return [{**data, "batch": row[0]} for row in rows if (data := from_text(*row)) is not None]
 
     def result(self) -> dict[str, Any] | None:
-        """What ``Store.finish`` was given, or None if the run has not ended."""
+        """What ``Store.finish`` was given, or None if the run goes on or was stopped before its end."""
         return self._meta("result")
 
     @property

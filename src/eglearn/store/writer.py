@@ -60,7 +60,7 @@ class Store(History):
         The file.
     identity
         What defines the run, such as settings, bounds, budget and seed: numbers, text, arrays, lists, dicts. The
-        ``"budget"``, if there is one, may be larger than before.
+        ``"budget"``, if there is one, may be larger than before; see ``extend``.
     environment
         What may change between two parts of a run, such as versions; changes are only noted.
     keep_x
@@ -139,12 +139,10 @@ class Store(History):
                     create_tables(self._db, meta)
                     self._read_identity()
             holder = {"process": os.getpid(), "host": socket.gethostname()}
-            news: dict[str, Mapping[str, Any]] = {"holder": holder}
-            if self._new_about is not None:
-                news["about"] = self._new_about
-            if len(self.budgets) > 1:
-                news["budgets"] = {"later": self.budgets[1:]}
-            self._write(*((INSERT_META, to_text(*item)) for item in news.items()))
+            about = () if self._new_about is None else ((INSERT_META, to_text("about", self._new_about)),)
+            # From now on the result would be that of an earlier end.
+            no_result: tuple[str, Sequence[Any]] = ("DELETE FROM meta WHERE key = 'result'", ())
+            self._write((INSERT_META, to_text("holder", holder)), no_result, *about)
             if self._keep_x == "improvements":
                 best = self._rows("SELECT min(y) FROM evaluations WHERE typeof(y) = 'real'")[0][0]
                 self._best = math.inf if best is None else best
@@ -179,12 +177,15 @@ class Store(History):
 
     def _compare(self, meta: dict[str, Mapping[str, Any]]) -> None:
         identity, environment = (json.loads(to_text(*item)[1]) for item in meta.items())
-        before, budget = (run.get("budget") for run in (self.identity, identity))
-        if isinstance(before, int) and isinstance(budget, int) and before < budget:
-            self.budgets.append(budget)
-            self.identity["budget"] = budget
-            self.notes.append(f"{self.path} holds a run of {before} evaluations: it goes on to {budget}")
-        if wrong := list(differences(self.identity, identity)):
+        wrong = list(differences(self.identity, identity))
+        if [name for name, *_ in wrong] == ["budget"]:
+            before, budget = self.budgets[-1], identity["budget"]
+            if budget < before:
+                raise StoreMismatch(
+                    f"{self.path} holds a run of {before} evaluations, and a budget can only grow: "
+                    f"{budget} is too few, give it {before} or more"
+                )
+        elif wrong:
             shown = "; ".join(f"{name} is {old} there and {new} here" for name, old, new in wrong[:8])
             more = f"; and {len(wrong) - 8} more" if len(wrong) > 8 else ""
             raise StoreMismatch(
@@ -223,6 +224,13 @@ class Store(History):
             older = "SELECT batch FROM checkpoints WHERE batch <= ? ORDER BY batch DESC LIMIT 2"
             statements.append((f"DELETE FROM checkpoints WHERE batch NOT IN ({older})", (batch,)))
         self._write(*statements)
+
+    def extend(self, budget: int) -> None:
+        """The run goes on with a larger budget from here."""
+        self.notes.append(f"{self.path} holds a run of {self.budgets[-1]} evaluations: it goes on to {budget}")
+        self._write((INSERT_META, to_text("budgets", {"later": [*self.budgets[1:], budget]})))
+        self.budgets.append(budget)
+        self.identity["budget"] = budget
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """Write the result of the run (JSON data; arrays become lists)."""
