@@ -227,6 +227,9 @@ class _Loop:
         # What counts as hopeless depends on the budget, too.
         while status in (Status.BUDGET, Status.ALL_FAILED) and store and self.optimiser.budget < self.budget:
             if store.budgets[-1] == self.optimiser.budget:
+                _LOG.warning(
+                    "%s holds a run of %d evaluations: it goes on to %d", store.path, store.budgets[-1], self.budget
+                )
                 store.extend(self.budget)
             self.optimiser.extend(next(budget for budget in store.budgets if budget > self.optimiser.budget))
             status = self.optimiser.stop()

@@ -16,7 +16,8 @@ import pyarrow.parquet
 import pytest
 
 import eglearn
-from eglearn.cli.running import point
+from eglearn.cli.job import Job
+from eglearn.cli.running import point, to_text
 from eglearn.store import History, Store
 
 from .conftest import SCRIPT
@@ -194,6 +195,15 @@ def test_more_evaluations(inside):
     assert (shown["evaluations"], shown["budget"], shown["status"]) == (400, 400, "BUDGET")
     code, _, err = inside("resume", "run.egl", "--budget", "399")
     assert (code, "399 is too few, give it 400 or more" in err) == (4, True)
+
+
+def test_how_to_go_on_is_told_with_the_budget_that_was_asked_for(folder):
+    folder.call("run", "objectives:bowl", "--dim", "4", "--bounds", "-5", "5", "--budget", "50")
+    job = Job("objectives:bowl", {"store": str(folder.path / "run.egl"), "budget": 80})
+    result = eglearn.minimize(lambda x: float(x @ x), [(-1, 1)] * 4, budget=10, max_seconds=1e-9)
+    assert to_text(result, job).endswith("run.egl --budget 80")
+    (folder.path / "run.egl").unlink()  # the result is shown all the same
+    assert to_text(result, job).endswith("run.egl")
 
 
 def test_the_run_of_another_objective_is_not_continued(inside):

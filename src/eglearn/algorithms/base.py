@@ -81,7 +81,8 @@ class AskTell(ABC):
         self._best_y = np.nan
         self._best_u, self._best_x = self.box.start, self.box.to_x(self.box.start[None])[0]
         self._pending: Batch | None = None
-        self._cut: State | None = None  # see _before_the_end
+        self._cut: State | None = None
+        """If the budget cut the last batch short: that batch, and the position before it."""
         self._foreign: list[tuple[Array, float]] = []
         self._failed_in_a_row = self._failed_points = 0
         self._converged = False
@@ -260,7 +261,7 @@ class AskTell(ABC):
             self._best_x, self._best_u, self._best_y = x.copy(), u.copy(), y
 
     def _finish(self, batch: Batch) -> None:
-        self._cut = None if batch.told.all() else self._before_the_end(batch)
+        self._cut = None if batch.told.all() else {"batch": batch.state(), **self._position()}
         u, y = batch.u[batch.told], batch.y[batch.told]
         if best := batch.best():
             self._note_best(*best)
@@ -295,28 +296,10 @@ class AskTell(ABC):
             raise ValueError(f"budget = {budget}: it is {self.budget} already, and can only grow")
         more, self.budget = whole > self.budget, whole
         if more and self._cut is not None:
-            self._go_back(self._cut)
-
-    def _before_the_end(self, batch: Batch) -> State:
-        """What ``extend`` needs if the budget cuts the batch short: everything that depends on it, before it."""
-        return {
-            "rng": self._rng.bit_generator.state,
-            "batch": batch.state(),
-            "foreign_u": [u.copy() for u, _ in self._foreign],
-            "foreign_y": [y for _, y in self._foreign],
-            "failed_in_a_row": self._failed_in_a_row,
-            "failed_points": self._failed_points,
-            "search": self._search_state(),
-        }
-
-    def _go_back(self, state: State) -> None:
-        self._cut = None
-        self._rng.bit_generator.state = state["rng"]
-        self._pending = Batch.from_state(state["batch"])
-        self._foreign = [*zip(state["foreign_u"], state["foreign_y"], strict=True), *self._foreign]
-        self._failed_in_a_row, self._failed_points = state["failed_in_a_row"], state["failed_points"]
-        self._converged = False
-        self._load_search_state(state["search"])
+            since = self._foreign
+            self._go_to(self._cut)
+            self._foreign += since
+            self._pending, self._cut, self._converged = Batch.from_state(self._cut["batch"]), None, False
 
     # --- state --------------------------------------------------------------------------------------------------
 
@@ -329,22 +312,35 @@ class AskTell(ABC):
             "box": self.box.state(),
             "budget": self.budget,
             "settings": self.settings.state(),
-            "rng": self._rng.bit_generator.state,
             "nfev": self.nfev,
             "nit": self.nit,
             "n_failed": self.n_failed,
             "best_y": self._best_y,
             "best_u": self._best_u.copy(),
             "best_x": self._best_x.copy(),
-            "failed_in_a_row": self._failed_in_a_row,
-            "failed_points": self._failed_points,
             "converged": self._converged,
-            "foreign_u": [u.copy() for u, _ in self._foreign],
-            "foreign_y": [y for _, y in self._foreign],
             "pending": None if self._pending is None else self._pending.state(),
             "cut": self._cut,
+            **self._position(),
+        }
+
+    def _position(self) -> State:
+        """The part of the state that learning from a batch depends on."""
+        return {
+            "rng": self._rng.bit_generator.state,
+            "failed_in_a_row": self._failed_in_a_row,
+            "failed_points": self._failed_points,
+            "foreign_u": [u.copy() for u, _ in self._foreign],
+            "foreign_y": [y for _, y in self._foreign],
             "search": self._search_state() if self.n > 0 else {},
         }
+
+    def _go_to(self, position: State) -> None:
+        self._rng.bit_generator.state = position["rng"]
+        self._failed_in_a_row, self._failed_points = position["failed_in_a_row"], position["failed_points"]
+        self._foreign = list(zip(position["foreign_u"], position["foreign_y"], strict=True))
+        if self.n > 0:
+            self._load_search_state(position["search"])
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -363,18 +359,14 @@ class AskTell(ABC):
         self.settings = Settings.from_state(state["settings"])
         self._rng = np.random.Generator(np.random.PCG64(0))
         self._begin()
-        self._rng.bit_generator.state = state["rng"]
         self.nfev, self.nit, self.n_failed = state["nfev"], state["nit"], state["n_failed"]
         self._best_y, self._best_u = state["best_y"], state["best_u"].copy()
         self._best_x = state["best_x"].copy()
-        self._failed_in_a_row, self._failed_points = state["failed_in_a_row"], state["failed_points"]
         self._converged = state["converged"]
-        self._foreign = list(zip(state["foreign_u"], state["foreign_y"], strict=True))
         if state["pending"] is not None:
             self._pending = Batch.from_state(state["pending"])
         self._cut = state["cut"]
-        if self.n > 0:
-            self._load_search_state(state["search"])
+        self._go_to(state)
         return self
 
     def _environment(self) -> dict[str, Any]:

@@ -9,12 +9,12 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 from ..result import Result, Status
 from ..run import minimize
-from ..store import History
+from ..store import History, StoreError
 from .display import make_display
 from .errors import ALL_FAILED, INTERRUPTED, STORE, Usage
 from .job import Job
@@ -113,8 +113,11 @@ def recommended(x: Any, value: float | None) -> list[tuple[str, str]]:
 
 def _resume(job: Job) -> str:
     store, budget = str(job.arguments["store"]), job.arguments["budget"]
-    more = [] if budget == History(store).identity.get("budget") else ["--budget", str(budget)]  # not begun with yet
-    return shlex.join(["eglearn", "resume", store, *more])
+    words = ["eglearn", "resume", store]
+    with suppress(StoreError):  # a result is shown even where the file cannot be read
+        if History(store).identity.get("budget") != budget:  # the run has not come to the larger one yet
+            words += ["--budget", str(budget)]
+    return shlex.join(words)
 
 
 def point(x: Any) -> str:

@@ -227,7 +227,6 @@ class Store(History):
 
     def extend(self, budget: int) -> None:
         """The run goes on with a larger budget from here."""
-        self.notes.append(f"{self.path} holds a run of {self.budgets[-1]} evaluations: it goes on to {budget}")
         self._write((INSERT_META, to_text("budgets", {"later": [*self.budgets[1:], budget]})))
         self.budgets.append(budget)
         self.identity["budget"] = budget
