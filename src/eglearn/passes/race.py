@@ -47,7 +47,8 @@ class Race(Turns):
     """Two searches take turns; the one that is expected to get lower goes on, up to 32 turns to one.
 
     What is expected: that the lowest value of a turn falls on for a while, from turn to turn by less, in the ratio of
-    its last two falls. The evolution, which may have had bad luck, gets an eighth of the evaluations at least.
+    its last two falls. The evolution, whose samples are spread out still, is expected to fall by the spread of their
+    values at least; as it may have had bad luck, it gets an eighth of the evaluations in any case.
 
     The *descents*: in a subspace from the start, then quasi-Newton steps from where that ended. Once, if the budget
     allows for it, line searches and quasi-Newton steps after them: when the first descent has ended, or is behind for
@@ -102,14 +103,14 @@ class Race(Turns):
         if p.done is not None or (isinstance(p, Subspace) and p.used >= _SUBSPACE * self.n):
             self.passes[self.turn] = self._next_evolution(p) if self.turn else self._next_descent(p)
         if self.turn_used >= min(_FIRST_TURN * 2**self.rounds, _TURN) * self.n and self.active.interruptible:
-            self._end_turn()
+            self._end_turn(y)
 
     def note_foreign(self, u: Array, y: float) -> None:
         """A point from elsewhere: if it is the best, a descent begins there when the current one has ended."""
         if self._note(u, y):
             self.descended = False
 
-    def _end_turn(self) -> None:
+    def _end_turn(self, y: Array) -> None:
         k, left = self.turn, math.inf if self.budget is None else self.budget - self.used
         fall = self.levels[k] - self.lowest
         fall = fall if 0 < fall < math.inf else 0.0  # infinite at first, and where all values of a turn failed
@@ -117,6 +118,9 @@ class Race(Turns):
         shrinks = rate / before if 0 < rate < before else 1.0
         turns = min(_AHEAD * self.n, left) / self.turn_used
         self.forecasts[k] = self.lowest - fall * _geometric(shrinks, turns)
+        if k == 1 and not self.failed:
+            # When the samples are closer together, the typical one is as low as the lowest of now, and others lower.
+            self.forecasts[k] = min(self.forecasts[k], 2 * self.lowest - float(np.nanmedian(0.25 * y)))
         self.levels[k], self.rates[k] = self.lowest, rate
         self.evolved += k * self.turn_used
         # A descent that stands still is stuck; the samples of an evolution only may have had bad luck.
