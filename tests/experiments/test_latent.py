@@ -302,6 +302,21 @@ def test_table_counts_who_is_lowest():
     assert [line.split(" | ")[3] for line in lines[2:]] == ["2 of 3", "2 of 3", "0 of 3"]
 
 
+def test_several_seeds_count_by_their_mean(tmp_path):
+    terms = {"attributes": 0.0, "landmarks": 0.0, "quality": 0.0, "cpu_optimiser": 1.0}
+    runs_ = [("egl", 0, 1.0), ("egl", 1, 3.0), ("cma", 0, 1.5)]
+    rows = [{"algorithm": name, "problem": 0, "seed": seed, "cost": cost} | terms for name, seed, cost in runs_]
+    lines = table(rows, [0])
+    assert [line.split(" | ")[1].split()[0] for line in lines[2:]] == ["1.50", "2.00"]
+    assert [line.split(" | ")[3] for line in lines[2:]] == ["1 of 1", "0 of 1"]
+    for seed in (0, 1):
+        runs.run_searches(tmp_path, ["random"], problems=2, budget=40, seed=seed)
+    runs.run_searches(tmp_path, ["egl"], problems=2, budget=40)
+    text = write_gallery(tmp_path, tmp_path / "docs").read_text(encoding="utf-8")
+    assert "of which these are means: `random` 2, others 1." in text
+    assert "`random` 2, `cma` 0" in text  # problems finished, not runs
+
+
 def test_best_so_far_is_a_staircase():
     row = {"trace_evaluations": [1, 5], "trace_cost": [3.0, 2.0]}
     assert best_so_far(row, np.array([1, 4, 5, 9])).tolist() == [3, 3, 2, 2]

@@ -60,8 +60,9 @@ def write_gallery(results: str | os.PathLike[str], docs: str | os.PathLike[str],
     complete, problems = _complete(rows)
     draw_samples(held, folder / f"{text.page}_samples.png")
     draw_convergence(complete, folder / f"{text.page}_convergence.png")
+    first = sorted(complete, key=lambda row: -row["seed"])  # the pictures are of the first seed
     found = {
-        name: {row["problem"]: np.array(row["z"]) for row in complete if row["algorithm"] == name}
+        name: {row["problem"]: np.array(row["z"]) for row in first if row["algorithm"] == name}
         for name in _names(complete)
     }
     draw_found(held, found, folder / f"{text.page}_found.png", problems[:_SHOWN])
@@ -71,10 +72,10 @@ def write_gallery(results: str | os.PathLike[str], docs: str | os.PathLike[str],
 
 
 def _comparable(rows: Sequence[Row]) -> list[Row]:
-    """Of the runs with the same networks, budget and seed those that are the most; of equally many the last."""
+    """Of the runs with the same networks and budget those that are the most; of equally many the last."""
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row["weights"], row["budget"], row["seed"]), []).append(row)
+        groups.setdefault((row["weights"], row["budget"]), []).append(row)
     return max(reversed(groups.values()), key=len, default=[])
 
 
@@ -94,8 +95,16 @@ def _names(rows: Sequence[Row]) -> list[str]:
 
 
 def _column(rows: Sequence[Row], name: str, problems: Sequence[int], column: str = "cost") -> Array:
-    values = {row["problem"]: row[column] for row in rows if row["algorithm"] == name}
-    return np.array([values[problem] for problem in problems])
+    """A value for each problem: the mean over the seeds."""
+    own = [row for row in rows if row["algorithm"] == name]
+    return np.array([np.mean([row[column] for row in own if row["problem"] == problem]) for problem in problems])
+
+
+def _seeds(rows: Sequence[Row]) -> str:
+    """A sentence on algorithms that had several seeds; empty if there are none."""
+    counts = {name: len({row["seed"] for row in rows if row["algorithm"] == name}) for name in _names(rows)}
+    several = [f"`{name}` {count}" for name, count in counts.items() if count > 1]
+    return f"\nRuns on each problem, of which these are means: {', '.join(several)}, others 1." if several else ""
 
 
 def _interval(values: Array) -> str:
@@ -161,7 +170,7 @@ def _settled(band: Interval, problems: int) -> bool | None:
 
 def _text(rows: Sequence[Row], entry: Entry, text: Text, about: dict[str, str]) -> str:
     complete, problems = _complete(rows)
-    counts = {name: sum(row["algorithm"] == name for row in rows) for name in ALGORITHMS}
+    counts = {name: len({row["problem"] for row in rows if row["algorithm"] == name}) for name in ALGORITHMS}
     missing = ""
     if any(counts[name] < entry.problems for name in ALGORITHMS):
         done = ", ".join(f"`{name}` {counts[name]}" for name in ALGORITHMS)
@@ -173,6 +182,7 @@ def _text(rows: Sequence[Row], entry: Entry, text: Text, about: dict[str, str]) 
         try_it=text.try_it,
         page=text.page,
         count=len(problems),
+        seeds=_seeds(complete),
         table="\n".join(table(complete, problems)),
         legend="\n".join(f"- `{name}`: {_WHAT[name]}." for name in _names(complete)),
         missing=missing,
@@ -195,7 +205,7 @@ The number below an image is its cost (lower is better). Columns are sorted by t
 ## Average lowest cost
 
 Over the {count} problems that all of these have done, with 95 % intervals (bootstrap over problems). The differences
-are paired: same problems, same starting point.
+are paired: same problems, same starting point.{seeds}
 
 {table}
 

@@ -43,6 +43,9 @@ points three times as far from the origin as those the generator was trained wit
     again="""```
 eglearn data train-garments --out garments.safetensors  # only to train the networks again
 python -m eglearn.experiments.latent run results/latent-garments --problems {problems} --budget {budget}
+for seed in 1 2; do
+  python -m eglearn.experiments.latent run results/latent-garments --seed $seed --algorithms egl cma egl-constant
+done
 python -m eglearn.experiments.latent page results/latent-garments docs/experiments
 ```
 
