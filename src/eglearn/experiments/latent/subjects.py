@@ -58,7 +58,7 @@ class Entry:
 
 SUBJECTS: dict[str, Entry] = {
     "garments": Entry(load_garments, SHIPPED, 16),
-    "faces": Entry(faces.load_faces, faces.SHIPPED, 8),
+    "faces": Entry(faces.load_faces, faces.SHIPPED, 4),
 }
 """By name."""
 
