@@ -271,6 +271,18 @@ def test_a_run_in_a_fresh_interpreter():
     assert run_apart(job, None, ("no_such_plugin",))["error"].startswith("ModuleNotFoundError")
 
 
+def test_a_wrong_address_of_dask_leaves_no_folder(tmp_path):
+    pytest.importorskip("distributed")  # first: its defaults are added to dask's when it is imported
+    import dask
+
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "200ms"}),
+        pytest.raises(OSError, match=r"127\.0\.0\.1:9"),
+    ):
+        run_benchmark(tmp_path / "runs", **ONE, algorithms=["random"], budget=50, dask="tcp://127.0.0.1:9")
+    assert not (tmp_path / "runs").exists()
+
+
 def test_on_dask(tmp_path):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(

@@ -14,6 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
@@ -125,25 +126,37 @@ def run_benchmark(
         get_algorithm(name)
     if workers < 1:
         raise ValueError(f"workers = {workers}: it must be 1 or more")
-    folder = Folder(out)
-    finished = folder.open()
     grid = jobs(suite, dims, functions, instances, algorithms, budget, seeds)
-    todo = [job for job in grid if job.key not in finished]
     target = None if observe is None else os.path.abspath(observe)
-    unseen = [job for job in grid if job.key in finished and target and not Path(target, job.name).exists()]
+    with _cluster(dask) as client:  # before the folder is made: a wrong address leaves none behind
+        return _run_grid(Folder(out), grid, workers, progress, target, tuple(plugins), client)
+
+
+def _run_grid(
+    folder: Folder,
+    grid: list[Job],
+    workers: int,
+    progress: Callable[[Progress], None] | None,
+    observe: str | None,
+    plugins: tuple[str, ...],
+    client: Any,
+) -> Any:
+    finished = folder.open()
+    todo = [job for job in grid if job.key not in finished]
+    unseen = [job for job in grid if job.key in finished and observe and not Path(observe, job.name).exists()]
     if unseen:
         folder.close()
         raise ValueError(
-            f"{len(unseen)} runs in {os.fspath(out)} were not observed, and finished ones are not repeated: choose "
+            f"{len(unseen)} runs in {folder.path} were not observed, and finished ones are not repeated: choose "
             "another folder for the results"
         )
     begun, spent, failed = time.monotonic(), 0.0, 0
     estimate = {job.key: _cost(job) for job in todo}
     ahead = sum(estimate.values())
-    if dask is None:
-        results = _on_processes(todo, workers, target, tuple(plugins))
+    if client is None:
+        results = _on_processes(todo, workers, observe, plugins)
     else:
-        results = _on_dask(todo, dask, target, tuple(plugins))
+        results = _on_dask(todo, client, observe, plugins)
     try:
         for done, (job, row) in enumerate(results, start=len(grid) - len(todo) + 1):
             folder.add(row)
@@ -231,16 +244,22 @@ def _start_server(algorithms: set[str]) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def _on_dask(
-    todo: list[Job], address: str, observe: str | None, plugins: tuple[str, ...]
-) -> Generator[tuple[Job, Row]]:
+def _cluster(address: str | None) -> AbstractContextManager[Any]:
+    """A client of the dask scheduler; None without an address."""
+    if address is None:
+        return nullcontext()
     distributed: Any = importlib.import_module("distributed")
-    with distributed.Client(address) as client:
-        futures = {client.submit(run_apart, job, observe, plugins, pure=False, retries=1): job for job in todo}
-        for future in distributed.as_completed(futures):
-            job = futures[future]
-            if future.status == "finished":
-                yield job, future.result()
-            else:
-                yield job, lost(job, "killed", f"dask: {future.exception()}"[:500])
-            future.release()
+    client: AbstractContextManager[Any] = distributed.Client(address)
+    return client
+
+
+def _on_dask(todo: list[Job], client: Any, observe: str | None, plugins: tuple[str, ...]) -> Generator[tuple[Job, Row]]:
+    distributed: Any = importlib.import_module("distributed")
+    futures = {client.submit(run_apart, job, observe, plugins, pure=False, retries=1): job for job in todo}
+    for future in distributed.as_completed(futures):
+        job = futures[future]
+        if future.status == "finished":
+            yield job, future.result()
+        else:
+            yield job, lost(job, "killed", f"dask: {future.exception()}"[:500])
+        future.release()
