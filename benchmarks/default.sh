@@ -14,3 +14,4 @@ done
 run --out results/coco/noisy --suite bbob-noisy --dims 20 --algorithms egl,bipop-cma
 run --out results/coco/egl --dims 40,20,10,5,3,2 --algorithms egl --seeds 1
 run --out results/coco/baselines --dims 40,20,10,5,3,2 --algorithms bipop-cma --seeds 1
+run --out results/coco/largescale --suite bbob-largescale --instances 1-3 --algorithms egl,l-bfgs-b,cma

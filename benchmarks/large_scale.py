@@ -60,10 +60,10 @@ def table(results: Results) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", default="results/coco-largescale", help="folder of the results")
+    parser.add_argument("--out", default="results/coco/largescale", help="folder of the results")
     parser.add_argument("--dims", type=int, nargs="+", default=[80, 160, 320, 640])
     parser.add_argument("--functions", type=int, nargs="+", default=list(range(1, 25)))
-    parser.add_argument("--instances", type=int, nargs="+", default=[1])
+    parser.add_argument("--instances", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--budget", type=int, default=150_000)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--table", action="store_true", help="run nothing")
