@@ -42,12 +42,14 @@ def test_the_batch_is_candidate_and_samples_at_the_radius():
     np.testing.assert_allclose(offsets @ offsets.T, 0.04 * np.eye(18), atol=1e-14)
 
 
-def test_the_gradient_is_right_after_a_round_of_directions():
+@pytest.mark.parametrize("seed", range(5))
+def test_the_gradient_is_right_after_a_round_of_directions(seed):
+    """Before faces of the cube are reached, where samples are cut off; with less than a round it is not."""
     n = 40
     slope = np.linspace(-1, 1, n)
-    p = subspace(n)
-    run(p, lambda u: u @ slope, 12 * n)
-    assert p.g @ slope / np.linalg.norm(p.g) / np.linalg.norm(slope) > 0.99
+    p = subspace(n, seed)
+    run(p, lambda u: u @ slope, 2 * n)
+    assert p.g @ slope / np.linalg.norm(p.g) / np.linalg.norm(slope) > 0.9
 
 
 def test_the_active_directions_are_orthonormal_and_steep():
