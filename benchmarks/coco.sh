@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every run behind docs/results/coco.md, in the order of how much it tells. Killed, it goes on where it was.
-# About 18 hours of one core in all; run it as: nice sh benchmarks/coco.sh
+# About 19 hours of one core in all; run it as: nice sh benchmarks/coco.sh
 set -e
 cd "$(dirname "$0")/.."
 run() { .venv/bin/eglearn bench run "$@"; }
@@ -9,6 +9,7 @@ OTHERS=nelder-mead,slsqp,powell,cg,bfgs,cma
 run --out results/coco/baselines --dims 40,20,10 --algorithms bipop-cma
 run --out results/coco/baselines --dims 40,20,10 --algorithms $OTHERS
 run --out results/coco/baselines --dims 5,3,2 --algorithms bipop-cma,$OTHERS
+run --out results/coco/closed-form --dims 40,20,10,5,3,2 --algorithms egl-constant
 run --out results/coco/networks --dims 40,10,2 --instances 1 --algorithms egl-fc,igl,egl-spline --budget 15000
 
 for name in networks jump replay-perturbation epsilon output-map; do

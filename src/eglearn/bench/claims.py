@@ -28,8 +28,8 @@ from .evidence import (
 from .metrics import Results
 from .page import points
 
-SUBJECTS = ("egl", "egl-paper", "egl-spline", "egl-fc")
-"""Algorithms that may stand for the paper's EGL: the default, the paper's settings, and its networks with ours."""
+SUBJECTS = ("egl", "egl-constant", "egl-paper", "egl-spline", "egl-fc")
+"""May stand for the paper's EGL: the default, its loop in closed form, its own settings, its networks with ours."""
 
 BASELINES = ("nelder-mead", "slsqp", "powell", "cg", "cobyla", "bfgs", "cma", "igl")
 """The paper's, sec. 5.1."""
