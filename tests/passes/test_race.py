@@ -3,7 +3,7 @@ import pytest
 from tests.passes.driver import centre, continues_exactly, rastrigin, rosenbrock, rotated_rastrigin, run
 
 from eglearn import AutoEGL, Status
-from eglearn.passes import Axes, Race, Schedule, Secant, Separable, Subspace
+from eglearn.passes import Axes, Race, Schedule, Secant, Separable, Slopes, Subspace
 
 
 def race(n, seed=0, **changes):
@@ -30,7 +30,7 @@ def sphere(u):
 
 def test_both_have_turns_and_the_one_that_gets_lower_has_more():
     rows = turns(race(64), rosenbrock, 6000)
-    assert [kind for kind, _ in rows[:2]] == [Subspace, Separable]
+    assert [kind for kind, _ in rows[:3]] == [Subspace, Slopes, Separable]
     evolution = sum(count for kind, count in rows if kind is Separable)
     assert 0.03 * 6000 < evolution < 0.15 * 6000
     rows = turns(race(20, budget=8000), rotated_rastrigin, 8000)
@@ -40,7 +40,8 @@ def test_both_have_turns_and_the_one_that_gets_lower_has_more():
 
 def share_of_evolution(descent, evolution, limit=10_000):
     """Where each search gets values that depend only on the evaluations it had."""
-    r, had = race(20), [0, 0]
+    r, had = race(20, budget=limit), [0, 0]
+    r.passes[1] = r._evolution(r.start)
     while r.used < limit:
         turn, u = r.turn, r.propose()
         at = had[turn] + np.arange(len(u))
@@ -64,14 +65,24 @@ def test_falls_are_expected_to_shrink_as_they_did():
     assert share_of_evolution(lambda at: 9 - 0.0001 * at, lambda at: 10 + 1e6 * 0.5 ** (at / 50), limit=1500) < 0.3
 
 
+def share_of_spread(spread, falls=1e-6):
+    """Of an evolution whose lowest values stay above those of a descent that creeps; the others are higher."""
+    return share_of_evolution(lambda at: 1 - 1e-6 * at, lambda at: 1.3 - falls * at + spread * (at % 4 > 0))
+
+
 def test_an_evolution_whose_samples_are_spread_out_is_expected_to_get_lower():
-    """Its lowest values stay above those of a descent that creeps; the others are higher by 0.1 or 1."""
+    """By 9 % of their spread: in 160 of 10,000 evaluations they come closer by a twentieth."""
+    assert share_of_spread(1.0) == pytest.approx(1 / 8, abs=0.03)
+    assert share_of_spread(10.0) > 0.8
 
-    def share(spread):
-        return share_of_evolution(lambda at: 1 - 1e-6 * at, lambda at: 1.3 + spread * (at % 4 > 0))
 
-    assert share(0.1) == pytest.approx(1 / 8, abs=0.03)
-    assert share(1.0) > 0.8
+def test_less_is_expected_of_samples_that_do_not_get_lower():
+    assert share_of_spread(10.0, falls=0.0) < 0.35
+
+
+def test_lucky_and_unlucky_turns_are_no_falls():
+    """The lowest values of the evolution go up and down; the descent falls slowly."""
+    assert share_of_evolution(lambda at: 1 - 0.001 * at, lambda at: 3 + np.sin(at / 7)) < 0.2
 
 
 def test_line_searches_are_not_interrupted():
@@ -96,9 +107,8 @@ def test_a_new_evolution_zooms_in_from_its_start():
     r = race(64, budget=3_000)
     r.used = 1_000
     r.passes[1] = r._next_evolution(r.passes[1])
-    assert r._widest() == 0.4
-    r.used = 3_000
-    assert r._widest() == pytest.approx(0.02)
+    assert r._widest(1_000) == 0.4
+    assert r._widest(3_000) == pytest.approx(0.02)
 
 
 def test_a_search_whose_values_all_fail_yields():
@@ -119,7 +129,7 @@ def test_values_near_the_limits_of_floats_do_not_stop_the_race():
 
 def test_descents_follow_each_other():
     r = race(10)
-    kinds = [kind for kind, _ in turns(r, rotated_rastrigin, 8000) if kind is not Separable]
+    kinds = [kind for kind, _ in turns(r, rotated_rastrigin, 8000) if kind not in (Slopes, Separable)]
     assert [kinds[i] for i in range(len(kinds)) if i == 0 or kinds[i] is not kinds[i - 1]][:4] == [
         Subspace, Secant, Axes, Subspace,
     ]  # fmt: skip
@@ -144,9 +154,8 @@ def test_populations_double():
     r = race(2)
     sizes = []
     while r.used < 20_000:
-        size = r.passes[1].size
-        if not sizes or sizes[-1] != size:
-            sizes.append(size)
+        if isinstance(r.passes[1], Separable) and (not sizes or sizes[-1] != r.passes[1].size):
+            sizes.append(r.passes[1].size)
         u = r.propose()
         r.learn(u, rotated_rastrigin(u))
     assert len(sizes) >= 3
@@ -160,15 +169,16 @@ def test_the_evolution_zooms_in_until_the_budget_is_used():
     while r.used < 3_000:
         p, u = r.active, r.propose()
         r.learn(u, noise.standard_normal(len(u)))
-        if p is r.passes[1]:
-            assert p.sigma <= 0.4 * 0.05 ** (r.used / 3_000) * (1 + 1e-9)
+        if p is r.passes[1] and isinstance(p, Separable):
+            assert p.sigma <= 0.4 * 0.05 ** ((r.used - r.born) / (3_000 - r.born)) * (1 + 1e-9)
     assert r.doublings == 0
     assert r.passes[1].sigma > 0.01
 
 
 def test_the_pace_of_the_evolution_follows_from_the_budget():
     def pace(budget):
-        return race(100, budget=budget).passes[1].pace
+        r = race(100, budget=budget)
+        return r._evolution(r.start).pace
 
     assert pace(200) == pace(1_000) == 2
     assert pace(5_000) == 1
@@ -201,7 +211,7 @@ def test_values_times_a_power_of_two_change_nothing_in_any_pass():
             u = r.propose()
             asked.append(u)
             r.learn(u, rotated_rastrigin(u) * 2.0**power)
-        assert len(kinds) == 4
+        assert len(kinds) == 5
         return np.concatenate(asked)
 
     plain = points(0)

@@ -23,7 +23,7 @@ from ..result import Status
 from ..settings import Settings
 from .batch import Batch
 
-FORMAT = 2
+FORMAT = 3
 """Version of the state's layout."""
 
 # A batch whose points differ by less than a few units in the last place of the cube holds no more information.

@@ -10,6 +10,7 @@ from .race import Race
 from .schedule import Schedule
 from .secant import Secant
 from .separable import Separable
+from .slopes import Slopes
 from .subspace import Subspace
 from .watched import Watched
 
@@ -22,6 +23,7 @@ __all__ = [
     "Schedule",
     "Secant",
     "Separable",
+    "Slopes",
     "Subspace",
     "Watched",
 ]

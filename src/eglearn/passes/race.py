@@ -13,10 +13,11 @@ from .base import Pass
 from .descent import default_batch
 from .secant import Secant
 from .separable import Separable
+from .slopes import Slopes
 from .subspace import Subspace
 from .turns import Turns
 
-_KINDS: dict[str, type[Pass]] = {kind.__name__: kind for kind in (Subspace, Secant, Axes, Separable)}
+_KINDS: dict[str, type[Pass]] = {kind.__name__: kind for kind in (Subspace, Secant, Axes, Slopes, Separable)}
 
 # Evaluations by the dimension: of the first turn, which doubles in each round, the longest, and a subspace descent.
 _FIRST_TURN, _TURN, _SUBSPACE = 1 / 8, 1, 2
@@ -36,6 +37,9 @@ _FEW, _POWER, _PACES = 50, 2 / 3, (0.1, 2.0)
 # The share of the budget that finding out whether coordinates interact may cost, and the multiple of that cost after
 # which it is found out although the first descent goes on.
 _TRIAL, _LATE = 0.05, 5
+# Finding out whether few directions matter takes at most so much of the budget, and so many gradients; with fewer than
+# four it is not tried.
+_SLOPES, _GRADIENTS = 0.25, 8
 
 
 def _geometric(q: float, k: float) -> float:
@@ -61,13 +65,13 @@ class Race(Turns):
     fields: ClassVar[tuple[str, ...]] = (
         *Turns.fields,
         *("turn", "turn_used", "lowest", "row", "rounds", "levels", "forecasts", "rates"),
-        *("born", "straight", "descended", "doublings", "evolved"),
+        *("vain", "born", "straight", "descended", "doublings", "evolved"),
     )
 
     def __init__(self, rng: np.random.Generator, start: Array, m: int | None = None, budget: int | None = None) -> None:
         super().__init__(rng, start, m, budget)
         self.doublings = 0
-        self.passes: list[Pass] = [Subspace(rng, start, m=m), self._evolution(start)]
+        self.passes: list[Pass] = [Subspace(rng, start, m=m), self._slopes() or self._evolution(start)]
         """The current descent and the current evolution."""
         self.born = 0
         """Evaluations of both before the current evolution."""
@@ -76,9 +80,11 @@ class Race(Turns):
         self.row, self.rounds = 1, 0
         """Turns in a row, and how often both have had theirs, as long as it matters."""
         self.levels, self.forecasts = [math.inf, math.inf], [math.inf, math.inf]
-        """Of each search: ``lowest`` of its last turn, and what is foreseen, in quarters too."""
+        """Of each search: the least ``lowest`` of its turns, and what is foreseen, in quarters too."""
         self.rates = [0.0, 0.0]
         """Of each search: how much ``lowest`` fell in its last turn, an evaluation."""
+        self.vain = 0
+        """Turns of the evolution since its values fell."""
         self.evolved = 0
         """Evaluations of all turns of the evolution."""
         self.straight = False
@@ -95,7 +101,7 @@ class Race(Turns):
         p = self.active
         self.turn_used += len(y)
         if isinstance(p, Separable):
-            p.narrow(self._widest())
+            p.narrow(self._widest(self.used))
         if not self.failed:
             self.lowest = min(self.lowest, 0.25 * float(np.nanmin(y)))
         if new:
@@ -114,14 +120,17 @@ class Race(Turns):
         k, left = self.turn, math.inf if self.budget is None else self.budget - self.used
         fall = self.levels[k] - self.lowest
         fall = fall if 0 < fall < math.inf else 0.0  # infinite at first, and where all values of a turn failed
+        self.levels[k] = min(self.levels[k], self.lowest)
         rate, before = fall / self.turn_used, self.rates[k]
         shrinks = rate / before if 0 < rate < before else 1.0
-        turns = min(_AHEAD * self.n, left) / self.turn_used
-        self.forecasts[k] = self.lowest - fall * _geometric(shrinks, turns)
+        ahead = min(_AHEAD * self.n, left)
+        self.forecasts[k], self.rates[k] = self.levels[k] - fall * _geometric(shrinks, ahead / self.turn_used), rate
         if k == 1 and not self.failed:
-            # When the samples are closer together, the typical one is as low as the lowest of now, and others lower.
-            self.forecasts[k] = min(self.forecasts[k], 2 * self.lowest - float(np.nanmedian(0.25 * y)))
-        self.levels[k], self.rates[k] = self.lowest, rate
+            self.vain = 0 if fall > 0 else self.vain + 1
+            # The samples come closer together, and what they cost falls with the squares of their distances.
+            closer = self._widest(self.used + ahead) / self._widest(self.used)
+            spread = float(np.nanmedian(0.25 * y)) - self.levels[k]
+            self.forecasts[k] = min(self.forecasts[k], self.levels[k] - (1 - closer**2) * spread / 2**self.vain)
         self.evolved += k * self.turn_used
         # A descent that stands still is stuck; the samples of an evolution only may have had bad luck.
         yields = k == 0 and (fall == 0 or self.evolved < _SHARE * self.used)
@@ -134,6 +143,11 @@ class Race(Turns):
             if self.turn == 0 and not self.descended and self.used >= _LATE * Axes.first_test(self.n):
                 self.passes[0] = self._line_searches() or self.passes[0]
         self.turn_used, self.lowest = 0, math.inf
+
+    def _slopes(self) -> Slopes | None:
+        """From the start; None if the budget does not allow for it."""
+        most = _GRADIENTS if self.budget is None else min(_GRADIENTS, int(_SLOPES * self.budget / self.n))
+        return Slopes(self.rng, self.start, _SIGMA, most) if most >= 4 else None
 
     def _line_searches(self) -> Axes | None:
         """From the best point; None if they have been tried, or take too much of the budget."""
@@ -151,7 +165,7 @@ class Race(Turns):
             return lines
         if isinstance(p, Axes) and p.done == "separable":
             return Secant(self.rng, p.best_u, p.best_y, self.m)
-        self.restarts += 1
+        self._restart()
         if not self.descended or (self.failed and not math.isnan(self.best_y)):
             self.descended = True
             # As wide as the distribution that found the point.
@@ -160,24 +174,37 @@ class Race(Turns):
         return Subspace(self.rng, self.rng.uniform(-0.8, 0.8, self.n), m=self.m)
 
     def _next_evolution(self, p: Pass) -> Pass:
+        if isinstance(p, Slopes):  # the turn of the evolution begins now
+            self.turn_used, self.lowest, self.born = 0, math.inf, self.used
+            return self._evolution(self.start, metric=p)
         if isinstance(p, Separable) and p.done == "failed" and not math.isnan(self.best_y):  # closer, where values are
-            return self._evolution(self.best_u, p.sigma)
-        self.restarts += 1
+            return self._evolution(self.best_u, p.sigma, p)
+        self._restart()
         self.doublings += 1
         place = self._place(self.rng.uniform(-0.8, 0.8, self.n))
         self.born = self.used
-        return self._evolution(place)
+        return self._evolution(place, metric=p)
 
-    def _evolution(self, place: Array, sigma: float = _SIGMA) -> Separable:
+    def _restart(self) -> None:
+        """What the search that has its turn has reached tells nothing about its next pass."""
+        self.restarts += 1
+        self.levels[self.turn], self.rates[self.turn] = math.inf, 0.0
+
+    def _evolution(self, place: Array, sigma: float = _SIGMA, metric: Pass | None = None) -> Separable:
         size = default_batch(self.n) * 2**self.doublings
         pace = (_FEW * self.n / self.budget) ** _POWER if self.budget else 1.0
-        return Separable(self.rng, place, sigma, size, min(max(pace, _PACES[0]), _PACES[1]))
+        pace = min(max(pace, _PACES[0]), _PACES[1])
+        if isinstance(metric, Slopes | Separable):
+            return Separable(
+                self.rng, place, sigma, size, pace, directions=metric.directions, shortening=metric.shortening
+            )
+        return Separable(self.rng, place, sigma, size, pace)
 
-    def _widest(self) -> float:
-        """The largest step size of the evolution by now: from its start to the end of the budget it falls evenly."""
+    def _widest(self, used: float) -> float:
+        """The largest step size of the evolution after so many evaluations: it falls evenly to the budget's end."""
         if self.budget is None or self.budget <= self.born:
             return _SIGMA
-        return _SIGMA * math.pow(_ZOOM, (self.used - self.born) / (self.budget - self.born))
+        return _SIGMA * math.pow(_ZOOM, (used - self.born) / (self.budget - self.born))
 
     def state(self) -> State:
         """Everything that the future depends on, the generator apart."""

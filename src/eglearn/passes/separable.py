@@ -61,12 +61,16 @@ class Separable(Pass):
         Length of the mean's steps. With shorter ones the mean forgets ripples of the values, and takes longer.
     noisy : bool
         Whether medians, in place of the best values, tell when to stop.
+    directions : (n, k) or None
+        Orthonormal columns along which the distribution is shorter; None: there are none.
+    shortening : float
+        How long it is there, by what it would be.
     """
 
     fields: ClassVar[tuple[str, ...]] = (
         *Pass.fields,
         *("mean", "sigma", "size", "pace", "noisy", "variances", "path", "shift", "longer", "paired"),
-        *("batches", "history"),
+        *("batches", "history", "directions", "shortening"),
     )
 
     def __init__(
@@ -77,14 +81,18 @@ class Separable(Pass):
         size: int | None = None,
         pace: float = 0.5,
         noisy: bool = False,
+        directions: Array | None = None,
+        shortening: float = 1.0,
     ) -> None:
         super().__init__(rng, start)
         n = self.n
+        self.directions = np.empty((n, 0)) if directions is None else directions
+        self.shortening = shortening
         self.pace, self.noisy = pace, noisy
         self.mean, self.sigma = start.copy(), sigma
         self.size = size if size is not None else default_batch(n)
         self.variances = np.ones(n)
-        """The covariance matrix is sigma^2 diag(variances)."""
+        """The covariance matrix is sigma^2 M diag(variances) M, where M shortens the directions."""
         self.path, self.shift = np.zeros(n), np.zeros(n)
         """Of the mean: its averaged and its last step."""
         self.longer, self.paired = 0.0, False
@@ -110,11 +118,23 @@ class Separable(Pass):
         """The largest standard deviation."""
         return self.sigma * math.sqrt(float(self.variances.max()))
 
+    def _shorter(self, steps: Array) -> Array:
+        """M applied to steps (k, n) or (n,)."""
+        return self._scaled(steps, self.shortening)
+
+    def _longer(self, steps: Array) -> Array:
+        """The inverse of M applied to them."""
+        return self._scaled(steps, 1 / self.shortening)
+
+    def _scaled(self, steps: Array, factor: float) -> Array:
+        scaled: Array = steps + ((factor - 1) * (steps @ self.directions)) @ self.directions.T
+        return scaled
+
     def propose(self) -> Array:
         """Samples of the distribution; the first two are ahead of the mean and behind it, as far as others are."""
         z = self.rng.standard_normal((self.size, self.n))
-        u = self.mean + self.sigma * np.sqrt(self.variances) * z
-        ahead = length(self.shift / np.sqrt(self.variances))
+        u = self.mean + self.sigma * self._shorter(np.sqrt(self.variances) * z)
+        ahead = length(self._longer(self.shift) / np.sqrt(self.variances))
         self.paired = ahead > 0 and self.size > 2
         if self.paired:
             u[:2] = self.mean + np.outer([1, -1], self.shift * (self.sigma * self._expected / ahead))
@@ -151,10 +171,10 @@ class Separable(Pass):
     def _adapt(self, u: Array) -> None:
         """Move mean, path and variances; ``u`` are the points that did not fail, the best first."""
         weights = self._weights if len(u) == self.size else recombination(len(u))
-        steps = (u - self.mean) / self.sigma
+        steps = self._longer(u - self.mean) / self.sigma
         before, pace = self.mean, self.pace * self.sigma
         step = weights @ steps
-        self.mean = np.clip(before + _INERTIA * self.shift + (1 - _INERTIA) * pace * step, -1, 1)
+        self.mean = np.clip(before + _INERTIA * self.shift + (1 - _INERTIA) * pace * self._shorter(step), -1, 1)
         self.shift = self.mean - before
         self.batches += 1
         # What a face cut off is no step. As long as a sample's own if all samples are equally good.

@@ -1,0 +1,175 @@
+"""Finding out whether few directions matter, and which: gradients at several points span them."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._typing import Array
+from .base import Pass
+from .model import exponent_of
+
+# Points whose gradients are compared first, on that share of the coordinates.
+_POINTS, _FIRST = 4, 1 / 4
+# Few are so many directions by the dimension, or less.
+_FEW = 1 / 16
+# Differences of values are as far apart as that, by the standard deviation of the points.
+_STEP = 0.1
+# A gradient whose squares the others explain to this share shows that they span what there is.
+_EXPLAINED = 0.9
+# Deviations of gradients below that are rounding.
+_SMALLEST = 1e-6
+
+
+def directions_in(g: Array) -> float:
+    """About how many directions gradients (k, n) differ in, k above 2: up to n.
+
+    If their deviations were spread evenly over d directions, those of k - 1 gradients would explain (k - 2) / d of the
+    squares of another's. What they have in common, the way down, does not count.
+
+    >>> rng = np.random.default_rng(0)
+    >>> few, many = rng.standard_normal((6, 10)) @ rng.standard_normal((10, 500)), rng.standard_normal((6, 500))
+    >>> directions_in(few) < 12, directions_in(many) > 200
+    (True, True)
+    """
+    k, n = g.shape
+    g = _units(g)
+    total = explained = 0.0
+    for one in range(k):
+        others = np.delete(g, one, axis=0)
+        deviation = g[one] - others.mean(axis=0)
+        total += float(deviation @ deviation)
+        explained += float(np.sum((deviation @ _basis(others[1:] - others[0])) ** 2))
+    if total <= k * _SMALLEST**2 or explained * n <= (k - 2) * total:
+        return float(n)
+    return float((k - 2) * total / explained)
+
+
+def _units(g: Array) -> Array:
+    size = np.sqrt(np.einsum("ij,ij->i", g, g))[:, None]
+    units: Array = np.divide(g, size, out=np.zeros_like(g), where=size > 0)
+    return units
+
+
+def _basis(rows: Array) -> Array:
+    """(n, k) orthonormal columns that span the rows."""
+    basis: Array = np.linalg.qr(rows.T)[0]
+    return basis
+
+
+class Slopes(Pass):
+    """Gradients at points of a distribution; it ends with the directions that they span, if these are few.
+
+    Objectives of many variables often depend on few combinations of them, those that a network or a projection computes
+    first. A distribution that is equally wide in all directions is then as wide as these few allow for, and far too
+    narrow for the others. Four gradients on a quarter of the coordinates tell whether that is so. If it is, they are
+    completed, and others follow, until those before explain the last one.
+
+    Parameters
+    ----------
+    rng, start
+        See ``Pass``.
+    sigma : float
+        Standard deviation of the points around the start.
+    most : int
+        Gradients at most, four or more.
+    """
+
+    shows_spread: ClassVar[bool] = False
+    fields: ClassVar[tuple[str, ...]] = (
+        *Pass.fields,
+        *("start", "sigma", "most", "stage", "points", "values", "g", "order", "exponent"),
+    )
+
+    def __init__(self, rng: np.random.Generator, start: Array, sigma: float, most: int) -> None:
+        super().__init__(rng, start)
+        self.start, self.sigma, self.most = start.copy(), sigma, most
+        self.stage = "test"
+        """What is measured next: a part of four gradients, their rest, or one more."""
+        self.points, self.values = np.empty((0, self.n)), np.empty(0)
+        """Where that is, and the values there."""
+        self.g = np.zeros((_POINTS, self.n))
+        """The gradients, 0 where they are not known."""
+        self.order = rng.permutation(self.n)
+        """Of the coordinates."""
+        self.exponent = 0
+        """The unit of values is 2^exponent."""
+
+    @property
+    def radius(self) -> float:
+        """The standard deviation."""
+        return self.sigma
+
+    @property
+    def interruptible(self) -> bool:
+        """Never: only its end tells anything."""
+        return False
+
+    @property
+    def directions(self) -> Array:
+        """(n, k) orthonormal columns; none if many directions matter."""
+        return _basis(_units(self.g)) if self.done == "few" else np.empty((self.n, 0))
+
+    @property
+    def shortening(self) -> float:
+        """The standard deviation that a distribution should have along the directions, by that along others.
+
+        Deviations of gradients are curvatures times those of points. With as much of their squares in d directions as
+        there is in all, curvatures are sqrt(n / d) times as large there as they are on average; the distribution is
+        round in the metric of the curvatures' roots.
+        """
+        return float((directions_in(self.g) / self.n) ** 0.25)
+
+    @property
+    def _coordinates(self) -> Any:
+        """Those along which slopes are measured now."""
+        first = max(int(_FIRST * self.n), 1)
+        return {"test": self.order[:first], "rest": self.order[first:], "more": self.order}[self.stage]
+
+    def propose(self) -> Array:
+        """The points, if they are new, and their neighbours along the coordinates."""
+        new = self.stage != "rest"
+        if new:
+            u = self.start + self.sigma * self.rng.standard_normal((_POINTS if self.stage == "test" else 1, self.n))
+            self.points = np.clip(np.where(np.abs(u) > 1, 2 * np.sign(u) - u, u), -1, 1)
+        along = self._coordinates
+        neighbours = np.repeat(self.points[:, None], len(along), axis=1)
+        at = neighbours[:, np.arange(len(along)), along]
+        step = _STEP * self.sigma
+        neighbours[:, np.arange(len(along)), along] = np.where(at + step > 1, at - step, at + step)
+        return np.vstack([*([self.points] if new else []), neighbours.reshape(-1, self.n)])
+
+    def _learn(self, u: Array, y: Array) -> None:
+        self._note_best(u, y)
+        along, k = self._coordinates, len(self.points)
+        if self.stage != "rest":
+            self.values, u, y = y[:k], u[k:], y[k:]
+        if len(y) < k * len(along):  # the budget is at its end, and nothing follows
+            return
+        self._measure(u.reshape(k, len(along), self.n), y.reshape(k, len(along)), along)
+        rows = self.g if self.stage != "test" else self.g[:, along]
+        if not rows.any(axis=1).all() or not directions_in(rows) <= _FEW * self.n:
+            self.done = "many"
+        elif self.stage == "test":
+            self.stage = "rest"
+        elif len(self.g) >= self.most or (self.stage == "more" and self._explained() >= _EXPLAINED):
+            self.done = "few"
+        else:
+            self.stage, self.g = "more", np.vstack([self.g, np.zeros(self.n)])
+
+    def _measure(self, u: Array, y: Array, along: Any) -> None:
+        """Slopes between the points and their neighbours; 0 where one of them failed."""
+        quarters = y * 0.25 - self.values[:, None] * 0.25  # a difference of huge values overflows
+        known = np.isfinite(quarters)
+        if self.stage == "test":
+            self.exponent = exponent_of(quarters[known])
+        each = np.arange(len(along))
+        with np.errstate(over="ignore"):
+            slopes = np.ldexp(quarters, -self.exponent) / (u[:, each, along] - self.points[:, along])
+        self.g[-len(u) :, along] = np.where(np.isfinite(slopes), slopes, 0.0)
+
+    def _explained(self) -> float:
+        """The share of the last gradient's squares that the others explain."""
+        g = _units(self.g)
+        return float(np.sum((g[-1] @ _basis(g[:-1])) ** 2))
