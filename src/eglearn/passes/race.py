@@ -13,7 +13,7 @@ from .base import Pass
 from .descent import default_batch
 from .secant import Secant
 from .separable import Separable
-from .slopes import Slopes
+from .slopes import POINTS, Slopes
 from .subspace import Subspace
 from .turns import Turns
 
@@ -37,9 +37,8 @@ _FEW, _POWER, _PACES = 50, 2 / 3, (0.1, 2.0)
 # The share of the budget that finding out whether coordinates interact may cost, and the multiple of that cost after
 # which it is found out although the first descent goes on.
 _TRIAL, _LATE = 0.05, 5
-# Finding out whether few directions matter takes at most so much of the budget, and so many gradients; with fewer than
-# four it is not tried.
-_SLOPES, _GRADIENTS = 0.25, 8
+# The share of the budget that finding few directions that matter may cost.
+_SLOPES = 0.25
 
 
 def _geometric(q: float, k: float) -> float:
@@ -145,9 +144,10 @@ class Race(Turns):
         self.turn_used, self.lowest = 0, math.inf
 
     def _slopes(self) -> Slopes | None:
-        """From the start; None if the budget does not allow for it."""
-        most = _GRADIENTS if self.budget is None else min(_GRADIENTS, int(_SLOPES * self.budget / self.n))
-        return Slopes(self.rng, self.start, _SIGMA, most) if most >= 4 else None
+        """From the start; None if it takes too much of the budget."""
+        if self.budget is not None and POINTS * self.n > _SLOPES * self.budget:
+            return None
+        return Slopes(self.rng, self.start, _SIGMA)
 
     def _line_searches(self) -> Axes | None:
         """From the best point; None if they have been tried, or take too much of the budget."""

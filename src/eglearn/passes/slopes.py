@@ -10,14 +10,12 @@ from .._typing import Array
 from .base import Pass
 from .model import exponent_of
 
-# Points whose gradients are compared first, on that share of the coordinates.
-_POINTS, _FIRST = 4, 1 / 4
+# Points whose gradients are compared, first on that share of the coordinates.
+POINTS, _FIRST = 4, 1 / 4
 # Few are so many directions by the dimension, or less.
 _FEW = 1 / 16
 # Differences of values are as far apart as that, by the standard deviation of the points.
 _STEP = 0.1
-# A gradient whose squares the others explain to this share shows that they span what there is.
-_EXPLAINED = 0.9
 # Deviations of gradients below that are rounding.
 _SMALLEST = 1e-6
 
@@ -64,7 +62,7 @@ class Slopes(Pass):
     Objectives of many variables often depend on few combinations of them, those that a network or a projection computes
     first. A distribution that is equally wide in all directions is then as wide as these few allow for, and far too
     narrow for the others. Four gradients on a quarter of the coordinates tell whether that is so. If it is, they are
-    completed, and others follow, until those before explain the last one.
+    completed.
 
     Parameters
     ----------
@@ -72,27 +70,23 @@ class Slopes(Pass):
         See ``Pass``.
     sigma : float
         Standard deviation of the points around the start.
-    most : int
-        Gradients at most, four or more.
     """
 
     shows_spread: ClassVar[bool] = False
     fields: ClassVar[tuple[str, ...]] = (
         *Pass.fields,
-        *("start", "sigma", "most", "stage", "points", "values", "g", "order", "exponent"),
+        *("start", "sigma", "points", "values", "g", "order", "exponent"),
     )
 
-    def __init__(self, rng: np.random.Generator, start: Array, sigma: float, most: int) -> None:
+    def __init__(self, rng: np.random.Generator, start: Array, sigma: float) -> None:
         super().__init__(rng, start)
-        self.start, self.sigma, self.most = start.copy(), sigma, most
-        self.stage = "test"
-        """What is measured next: a part of four gradients, their rest, or one more."""
-        self.points, self.values = np.empty((0, self.n)), np.empty(0)
-        """Where that is, and the values there."""
-        self.g = np.zeros((_POINTS, self.n))
-        """The gradients, 0 where they are not known."""
+        self.start, self.sigma = start.copy(), sigma
         self.order = rng.permutation(self.n)
         """Of the coordinates."""
+        self.points, self.values = np.empty((0, self.n)), np.empty(0)
+        """Where gradients are measured, and the values there; none before the first batch."""
+        self.g = np.zeros((POINTS, self.n))
+        """The gradients, 0 where they are not known."""
         self.exponent = 0
         """The unit of values is 2^exponent."""
 
@@ -123,53 +117,41 @@ class Slopes(Pass):
 
     @property
     def _coordinates(self) -> Any:
-        """Those along which slopes are measured now."""
+        """Those along which slopes are measured now: a part of them, then the rest."""
         first = max(int(_FIRST * self.n), 1)
-        return {"test": self.order[:first], "rest": self.order[first:], "more": self.order}[self.stage]
+        return self.order[first:] if len(self.values) else self.order[:first]
 
     def propose(self) -> Array:
-        """The points, if they are new, and their neighbours along the coordinates."""
-        new = self.stage != "rest"
-        if new:
-            u = self.start + self.sigma * self.rng.standard_normal((_POINTS if self.stage == "test" else 1, self.n))
+        """Neighbours of the points along the coordinates; at first the points, too."""
+        if len(self.values) == 0:
+            u = self.start + self.sigma * self.rng.standard_normal((POINTS, self.n))
             self.points = np.clip(np.where(np.abs(u) > 1, 2 * np.sign(u) - u, u), -1, 1)
         along = self._coordinates
         neighbours = np.repeat(self.points[:, None], len(along), axis=1)
-        at = neighbours[:, np.arange(len(along)), along]
-        step = _STEP * self.sigma
+        at, step = self.points[:, along], _STEP * self.sigma
         neighbours[:, np.arange(len(along)), along] = np.where(at + step > 1, at - step, at + step)
-        return np.vstack([*([self.points] if new else []), neighbours.reshape(-1, self.n)])
+        u = neighbours.reshape(-1, self.n)
+        return u if len(self.values) else np.vstack([self.points, u])
 
     def _learn(self, u: Array, y: Array) -> None:
         self._note_best(u, y)
-        along, k = self._coordinates, len(self.points)
-        if self.stage != "rest":
-            self.values, u, y = y[:k], u[k:], y[k:]
-        if len(y) < k * len(along):  # the budget is at its end, and nothing follows
+        along, first = self._coordinates, len(self.values) == 0
+        if len(y) < POINTS * (len(along) + first):  # the budget is at its end, and nothing follows
             return
-        self._measure(u.reshape(k, len(along), self.n), y.reshape(k, len(along)), along)
-        rows = self.g if self.stage != "test" else self.g[:, along]
-        if not rows.any(axis=1).all() or not directions_in(rows) <= _FEW * self.n:
+        if first:
+            self.values, u, y = y[:POINTS], u[POINTS:], y[POINTS:]
+        self._measure(u.reshape(POINTS, -1, self.n), y.reshape(POINTS, -1), along)
+        known = self.g[:, along] if first else self.g
+        if not known.any(axis=1).all() or directions_in(known) > _FEW * self.n:
             self.done = "many"
-        elif self.stage == "test":
-            self.stage = "rest"
-        elif len(self.g) >= self.most or (self.stage == "more" and self._explained() >= _EXPLAINED):
+        elif not first:
             self.done = "few"
-        else:
-            self.stage, self.g = "more", np.vstack([self.g, np.zeros(self.n)])
 
     def _measure(self, u: Array, y: Array, along: Any) -> None:
         """Slopes between the points and their neighbours; 0 where one of them failed."""
         quarters = y * 0.25 - self.values[:, None] * 0.25  # a difference of huge values overflows
-        known = np.isfinite(quarters)
-        if self.stage == "test":
-            self.exponent = exponent_of(quarters[known])
-        each = np.arange(len(along))
+        if not self.g.any():
+            self.exponent = exponent_of(quarters[np.isfinite(quarters)])
         with np.errstate(over="ignore"):
-            slopes = np.ldexp(quarters, -self.exponent) / (u[:, each, along] - self.points[:, along])
-        self.g[-len(u) :, along] = np.where(np.isfinite(slopes), slopes, 0.0)
-
-    def _explained(self) -> float:
-        """The share of the last gradient's squares that the others explain."""
-        g = _units(self.g)
-        return float(np.sum((g[-1] @ _basis(g[:-1])) ** 2))
+            slopes = np.ldexp(quarters, -self.exponent) / (u[:, np.arange(len(along)), along] - self.points[:, along])
+        self.g[:, along] = np.where(np.isfinite(slopes), slopes, 0.0)
