@@ -104,6 +104,8 @@ def test_an_evolution_is_shorter_along_given_directions():
     u = p.propose() / 0.01
     assert np.std(u @ V) == pytest.approx(0.1, rel=0.05)
     assert np.std(u @ rotation(128)[3:].T) == pytest.approx(1, rel=0.05)
+    p.learn(0.01 * u, p.rng.standard_normal(2000))  # by chance the mean moves alike in all directions
+    assert np.std(p.mean @ V) < 0.3 * np.std(p.mean @ rotation(128)[3:].T)
 
 
 def test_an_evolution_with_the_directions_gets_lower():
