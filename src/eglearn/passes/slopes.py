@@ -75,7 +75,7 @@ class Slopes(Pass):
     shows_spread: ClassVar[bool] = False
     fields: ClassVar[tuple[str, ...]] = (
         *Pass.fields,
-        *("start", "sigma", "points", "values", "g", "order", "exponent"),
+        *("start", "sigma", "points", "values", "g", "complete", "order", "exponent"),
     )
 
     def __init__(self, rng: np.random.Generator, start: Array, sigma: float) -> None:
@@ -87,6 +87,8 @@ class Slopes(Pass):
         """Where gradients are measured, and the values there; none before the first batch."""
         self.g = np.zeros((POINTS, self.n))
         """The gradients, 0 where they are not known."""
+        self.complete = 0
+        """How many of them are known whole."""
         self.exponent = 0
         """The unit of values is 2^exponent."""
 
@@ -115,43 +117,50 @@ class Slopes(Pass):
         """
         return float((directions_in(self.g) / self.n) ** 0.25)
 
-    @property
-    def _coordinates(self) -> Any:
-        """Those along which slopes are measured now: a part of them, then the rest."""
+    def _now(self) -> tuple[slice, Any]:
+        """What is measured: a part of the coordinates at all points, then the rest, one point after the other."""
         first = max(int(_FIRST * self.n), 1)
-        return self.order[first:] if len(self.values) else self.order[:first]
+        if len(self.values) == 0:
+            return slice(0, POINTS), self.order[:first]
+        return slice(self.complete, self.complete + 1), self.order[first:]
 
     def propose(self) -> Array:
-        """Neighbours of the points along the coordinates; at first the points, too."""
+        """Neighbours along coordinates; at first the points, too."""
         if len(self.values) == 0:
             u = self.start + self.sigma * self.rng.standard_normal((POINTS, self.n))
             self.points = np.clip(np.where(np.abs(u) > 1, 2 * np.sign(u) - u, u), -1, 1)
-        along = self._coordinates
-        neighbours = np.repeat(self.points[:, None], len(along), axis=1)
-        at, step = self.points[:, along], _STEP * self.sigma
+        rows, along = self._now()
+        points, step = self.points[rows], _STEP * self.sigma
+        neighbours = np.repeat(points[:, None], len(along), axis=1)
+        at = points[:, along]
         neighbours[:, np.arange(len(along)), along] = np.where(at + step > 1, at - step, at + step)
         u = neighbours.reshape(-1, self.n)
-        return u if len(self.values) else np.vstack([self.points, u])
+        return u if len(self.values) else np.vstack([points, u])
 
     def _learn(self, u: Array, y: Array) -> None:
         self._note_best(u, y)
-        along, first = self._coordinates, len(self.values) == 0
-        if len(y) < POINTS * (len(along) + first):  # the budget is at its end, and nothing follows
+        (rows, along), first = self._now(), len(self.values) == 0
+        count = rows.stop - rows.start
+        if len(y) < count * (len(along) + first):  # the budget is at its end, and nothing follows
             return
         if first:
-            self.values, u, y = y[:POINTS], u[POINTS:], y[POINTS:]
-        self._measure(u.reshape(POINTS, -1, self.n), y.reshape(POINTS, -1), along)
+            self.values, u, y = y[:count], u[count:], y[count:]
+        self._measure(u.reshape(count, -1, self.n), y.reshape(count, -1), rows, along)
+        self.complete += not first
+        if 0 < self.complete < POINTS:
+            return
         known = self.g[:, along] if first else self.g
         if not known.any(axis=1).all() or directions_in(known) > _FEW * self.n:
             self.done = "many"
         elif not first:
             self.done = "few"
 
-    def _measure(self, u: Array, y: Array, along: Any) -> None:
-        """Slopes between the points and their neighbours; 0 where one of them failed."""
-        quarters = y * 0.25 - self.values[:, None] * 0.25  # a difference of huge values overflows
+    def _measure(self, u: Array, y: Array, rows: slice, along: Any) -> None:
+        """Slopes between points and their neighbours; 0 where one of them failed."""
+        quarters = y * 0.25 - self.values[rows, None] * 0.25  # a difference of huge values overflows
         if not self.g.any():
             self.exponent = exponent_of(quarters[np.isfinite(quarters)])
+        steps = u[:, np.arange(len(along)), along] - self.points[rows][:, along]
         with np.errstate(over="ignore"):
-            slopes = np.ldexp(quarters, -self.exponent) / (u[:, np.arange(len(along)), along] - self.points[:, along])
-        self.g[:, along] = np.where(np.isfinite(slopes), slopes, 0.0)
+            slopes = np.ldexp(quarters, -self.exponent) / steps
+        self.g[rows, along] = np.where(np.isfinite(slopes), slopes, 0.0)
