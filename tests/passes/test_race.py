@@ -80,6 +80,14 @@ def test_less_is_expected_of_samples_that_do_not_get_lower():
     assert share_of_spread(10.0, falls=0.0) < 0.35
 
 
+def test_a_long_time_in_vain_is_no_error():
+    r = race(20, budget=4000)
+    run(r, rotated_rastrigin, 1000)
+    r.vain = 5000
+    run(r, lambda u: 1e3 + rotated_rastrigin(u), 2000)
+    assert r.vain > 5000
+
+
 def test_lucky_turns_after_unlucky_ones_are_no_falls():
     """Samples are spread out, and the lowest go up and down but never lower."""
     luck = np.random.default_rng(0).random(1000)

@@ -129,7 +129,9 @@ class Race(Turns):
             # The samples come closer together, and what they cost falls with the squares of their distances.
             closer = self._widest(self.used + ahead) / self._widest(self.used)
             spread = float(np.nanmedian(0.25 * y)) - self.levels[k]
-            self.forecasts[k] = min(self.forecasts[k], self.levels[k] - (1 - closer**2) * spread / 2**self.vain)
+            self.forecasts[k] = min(
+                self.forecasts[k], self.levels[k] - math.ldexp((1 - closer**2) * spread, -self.vain)
+            )
         self.evolved += k * self.turn_used
         # A descent that stands still is stuck; the samples of an evolution only may have had bad luck.
         yields = k == 0 and (fall == 0 or self.evolved < _SHARE * self.used)
