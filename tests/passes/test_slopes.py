@@ -87,7 +87,18 @@ def test_a_batch_that_the_budget_cuts_short_is_no_error():
 
 
 def test_it_goes_on_exactly():
-    assert continues_exactly(slopes, few, [0, 100, 500], more=600)
+    assert continues_exactly(slopes, few, [0, 100, 300], more=600)
+
+
+def test_large_batches_come_in_parts(monkeypatch):
+    whole, parts = slopes(), slopes()
+    run(whole, few)
+    monkeypatch.setattr("eglearn.passes.slopes.NUMBERS", 128 * 10)
+    sizes = [len(u) for u in run(parts, few)]
+    assert max(sizes) == 14
+    np.testing.assert_allclose(parts.directions, whole.directions, atol=1e-6)  # sums are rounded by batch
+    assert (parts.done, parts.used) == (whole.done, whole.used)
+    assert continues_exactly(slopes, few, [0, 50, 200], more=300)
 
 
 def test_directions_are_counted():

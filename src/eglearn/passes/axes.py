@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import Array
-from .base import Pass
+from .base import NUMBERS, Pass
 from .model import differences, exponent_of
 
 # Points of the first grid and of a whole profile, a coordinate.
@@ -18,8 +18,6 @@ _EVERY = 30
 # Combined gain over the sum of single gains, from which on a function counts as separable; if there is no gain, the
 # loss must be the sum of the losses to this share.
 _SEPARABLE, _ADDITIVE = 0.5, 0.01
-# Numbers in a batch of points, at most: profiles of many coordinates come in parts.
-_NUMBERS = 2_000_000
 # An interval is not worth a point when it is this short.
 _SHORTEST = 1e-9
 # What a next point must gain: this share of the profile's median above its best.
@@ -103,7 +101,7 @@ class Axes(Pass):
             return best[None]
         if not len(self.found):
             self.places = self._new_places()
-        rows = np.arange(len(self.found), self.places.size)[: max(1, _NUMBERS // self.n)]
+        rows = np.arange(len(self.found), self.places.size)[: max(1, NUMBERS // self.n)]
         u = np.tile(self.centre, (len(rows), 1))
         u[np.arange(len(rows)), rows // self.places.shape[1]] = self.places.flat[rows]
         return u

@@ -11,6 +11,9 @@ import numpy as np
 from .._typing import Array, State
 from ..serialize import copied
 
+# Numbers in a batch of points, at most: many neighbours of a point come in parts.
+NUMBERS = 2_000_000
+
 
 class Pass(ABC):
     """A search in the cube [-1, 1]^n that ends by itself.

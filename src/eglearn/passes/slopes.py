@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from .._typing import Array
-from .base import Pass
+from .base import NUMBERS, Pass
 from .model import exponent_of
+
+Indices = npt.NDArray[np.intp]
 
 # Points whose gradients are compared, first on that share of the coordinates.
 POINTS, _FIRST = 4, 1 / 4
@@ -75,7 +78,7 @@ class Slopes(Pass):
     shows_spread: ClassVar[bool] = False
     fields: ClassVar[tuple[str, ...]] = (
         *Pass.fields,
-        *("start", "sigma", "points", "values", "g", "complete", "order", "exponent"),
+        *("start", "sigma", "points", "values", "g", "known", "order", "exponent"),
     )
 
     def __init__(self, rng: np.random.Generator, start: Array, sigma: float) -> None:
@@ -87,8 +90,8 @@ class Slopes(Pass):
         """Where gradients are measured, and the values there; none before the first batch."""
         self.g = np.zeros((POINTS, self.n))
         """The gradients, 0 where they are not known."""
-        self.complete = 0
-        """How many of them are known whole."""
+        self.known = 0
+        """How many slopes were measured, in the order of ``_next``."""
         self.exponent = 0
         """The unit of values is 2^exponent."""
 
@@ -117,50 +120,58 @@ class Slopes(Pass):
         """
         return float((directions_in(self.g) / self.n) ** 0.25)
 
-    def _now(self) -> tuple[slice, Any]:
-        """What is measured: a part of the coordinates at all points, then the rest, one point after the other."""
-        first = max(int(_FIRST * self.n), 1)
-        if len(self.values) == 0:
-            return slice(0, POINTS), self.order[:first]
-        return slice(self.complete, self.complete + 1), self.order[first:]
+    @property
+    def _first(self) -> int:
+        """Coordinates of the first comparison."""
+        return max(int(_FIRST * self.n), 1)
+
+    def _next(self) -> tuple[Indices, Indices]:
+        """Points and coordinates of the next slopes: some of all points, then the others, one point after the other."""
+        first, rest = self._first, self.n - self._first
+        begin, since = self.known, self.known - POINTS * first
+        end = POINTS * first if since < 0 else begin + rest - since % rest
+        slopes = np.arange(begin, min(end, begin + max(1, NUMBERS // self.n)))
+        if since < 0:
+            return slopes // first, self.order[slopes % first]
+        return (slopes - POINTS * first) // rest, self.order[first + (slopes - POINTS * first) % rest]
 
     def propose(self) -> Array:
         """Neighbours along coordinates; at first the points, too."""
-        if len(self.values) == 0:
+        begins = len(self.values) == 0
+        if begins:
             u = self.start + self.sigma * self.rng.standard_normal((POINTS, self.n))
             self.points = np.clip(np.where(np.abs(u) > 1, 2 * np.sign(u) - u, u), -1, 1)
-        rows, along = self._now()
-        points, step = self.points[rows], _STEP * self.sigma
-        neighbours = np.repeat(points[:, None], len(along), axis=1)
-        at = points[:, along]
-        neighbours[:, np.arange(len(along)), along] = np.where(at + step > 1, at - step, at + step)
-        u = neighbours.reshape(-1, self.n)
-        return u if len(self.values) else np.vstack([points, u])
+        rows, along = self._next()
+        neighbours, step = self.points[rows], _STEP * self.sigma
+        at = self.points[rows, along]
+        neighbours[np.arange(len(rows)), along] = np.where(at + step > 1, at - step, at + step)
+        return np.vstack([self.points, neighbours]) if begins else neighbours
 
     def _learn(self, u: Array, y: Array) -> None:
         self._note_best(u, y)
-        (rows, along), first = self._now(), len(self.values) == 0
-        count = rows.stop - rows.start
-        if len(y) < count * (len(along) + first):  # the budget is at its end, and nothing follows
+        rows, along = self._next()
+        begins = len(self.values) == 0
+        if len(y) < len(rows) + begins * POINTS:  # the budget is at its end, and nothing follows
             return
-        if first:
-            self.values, u, y = y[:count], u[count:], y[count:]
-        self._measure(u.reshape(count, -1, self.n), y.reshape(count, -1), rows, along)
-        self.complete += not first
-        if 0 < self.complete < POINTS:
-            return
-        known = self.g[:, along] if first else self.g
-        if not known.any(axis=1).all() or directions_in(known) > _FEW * self.n:
-            self.done = "many"
-        elif not first:
-            self.done = "few"
+        if begins:
+            self.values, u, y = y[:POINTS], u[POINTS:], y[POINTS:]
+        self._measure(u, y, rows, along)
+        self.known += len(rows)
+        if self.known == POINTS * self._first:
+            if not self._few(self.g[:, self.order[: self._first]]):
+                self.done = "many"
+        elif self.known == POINTS * self.n:
+            self.done = "few" if self._few(self.g) else "many"
 
-    def _measure(self, u: Array, y: Array, rows: slice, along: Any) -> None:
+    def _few(self, g: Array) -> bool:
+        return bool(g.any(axis=1).all()) and directions_in(g) <= _FEW * self.n
+
+    def _measure(self, u: Array, y: Array, rows: Indices, along: Indices) -> None:
         """Slopes between points and their neighbours; 0 where one of them failed."""
-        quarters = y * 0.25 - self.values[rows, None] * 0.25  # a difference of huge values overflows
+        quarters = y * 0.25 - self.values[rows] * 0.25  # a difference of huge values overflows
         if not self.g.any():
             self.exponent = exponent_of(quarters[np.isfinite(quarters)])
-        steps = u[:, np.arange(len(along)), along] - self.points[rows][:, along]
+        steps = u[np.arange(len(rows)), along] - self.points[rows, along]
         with np.errstate(over="ignore"):
             slopes = np.ldexp(quarters, -self.exponent) / steps
         self.g[rows, along] = np.where(np.isfinite(slopes), slopes, 0.0)
