@@ -167,30 +167,25 @@ class Race(Turns):
             return lines
         if isinstance(p, Axes) and p.done == "separable":
             return Secant(self.rng, p.best_u, p.best_y, self.m)
-        self._restart()
+        self.restarts += 1
         if not self.descended or (self.failed and not math.isnan(self.best_y)):
             self.descended = True
-            # As wide as the distribution that found the point.
+            # As wide as the distribution, which mostly found the point.
             delta = min(max(self.passes[1].radius * math.sqrt(self.n), 1e-6), 0.2)
             return Subspace(self.rng, self.best_u, delta, self.m)
         return Subspace(self.rng, self.rng.uniform(-0.8, 0.8, self.n), m=self.m)
 
     def _next_evolution(self, p: Pass) -> Pass:
-        if isinstance(p, Slopes):  # the turn of the evolution begins now
-            self.turn_used, self.lowest, self.born = 0, math.inf, self.used
-            return self._evolution(self.start, metric=p)
         if isinstance(p, Separable) and p.done == "failed" and not math.isnan(self.best_y):  # closer, where values are
             return self._evolution(self.best_u, p.sigma, p)
-        self._restart()
-        self.doublings += 1
-        place = self._place(self.rng.uniform(-0.8, 0.8, self.n))
-        self.born = self.used
-        return self._evolution(place, metric=p)
-
-    def _restart(self) -> None:
-        """What the search that has its turn has reached tells nothing about its next pass."""
+        turn_used, self.turn_used, self.lowest, self.born = self.turn_used, 0, math.inf, self.used  # its turn begins
+        if isinstance(p, Slopes):
+            return self._evolution(self.start, metric=p)
+        self.rates[1], self.vain = 0.0, 0  # more is expected of it until it has had turns in vain, too
+        self.evolved += turn_used
         self.restarts += 1
-        self.levels[self.turn], self.rates[self.turn] = math.inf, 0.0
+        self.doublings += 1
+        return self._evolution(self._place(self.rng.uniform(-0.8, 0.8, self.n)), metric=p)
 
     def _evolution(self, place: Array, sigma: float = _SIGMA, metric: Pass | None = None) -> Separable:
         size = default_batch(self.n) * 2**self.doublings
