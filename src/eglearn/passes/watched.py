@@ -26,8 +26,8 @@ _MANY = 64
 # diverge, with 30 it takes too long. Variances alone take fewer: in 100 and 400-D, 4 is best under such noise, 1 or 2
 # under less. The theory for a sphere asks for a number in proportion to the dimension (Arnold and Beyer 2002).
 _FEW_NOISY, _MANY_NOISY, _BATCHES = 10, 4, 50
-# Values at the last means whose median tells what a pass has reached.
-_RECENT = 20
+# Values at the last means whose median tells what a pass has reached, and how many it takes: one may be luck.
+_RECENT, _TELLING = 20, 5
 
 
 class Watched:
@@ -98,17 +98,23 @@ class Watched:
         """
         if self.noisy is None:
             return self.search.best_u, self.search.best_y
-        value = self.value
-        if math.isnan(value) and math.isnan(self.ended_value):  # means fail, so does the start
-            return self.search.best_u, value
-        if math.isnan(self.ended_value) or value < self.ended_value:
-            return self.noisy.mean, value
+        if self._leads:
+            return self.noisy.mean, self.value
+        if math.isnan(self.ended_value):  # means fail, so does the start
+            return self.search.best_u, math.nan
         return self.ended_u, self.ended_value
 
     @property
     def value(self) -> float:
         """About the value that the current pass under noise has reached; NaN at first."""
         return median(self.at_means) if self.at_means else math.nan
+
+    @property
+    def _leads(self) -> bool:
+        """Whether the current pass under noise is, as far as is known, below all before it."""
+        if math.isnan(self.ended_value):
+            return bool(self.at_means)
+        return len(self.at_means) >= _TELLING and self.value < self.ended_value
 
     def propose(self) -> Array:
         """The next batch."""
@@ -177,15 +183,14 @@ class Watched:
         self.search = _kind(len(place))(self.rng, place, self.m, left)
 
     def _next(self, p: Adaptation | Separable) -> None:
-        value = self.value
-        if not math.isnan(value) and not self.ended_value <= value:
-            self.ended_u, self.ended_value = p.mean, value
+        if self._leads:
+            self.ended_u, self.ended_value = p.mean, self.value
         self.passes += 1
         if p.done == "stagnant":  # noise hides what is left to gain there: more points see more
             self.size *= 2
             self._begin(p.mean, min(4 * p.radius, _SIGMA))
         elif p.done == "failed":  # back to where values are, and closer
-            self._begin(self.ended_u, 0.5 * p.sigma)
+            self._begin(self.ended_u, p.sigma)
         else:
             self._begin(self.rng.uniform(-0.8, 0.8, len(p.mean)), _SIGMA)
 
