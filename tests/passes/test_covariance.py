@@ -44,6 +44,25 @@ def test_the_mean_moves_to_a_model_point_that_is_the_best():
     assert jumps > 3
 
 
+def test_a_model_point_in_the_better_half_of_those_that_did_not_fail_keeps_its_trust():
+    p = Adaptation(np.random.default_rng(0), np.zeros(3))
+    while p.injected is None:
+        u = p.propose()
+        p.learn(u, np.sum((u - 0.3) ** 2, axis=1))
+    trust, u = p.trust, p.propose()
+    y = np.full(len(u), np.nan)
+    y[:3] = 2.0, 1.0, 3.0
+    p.learn(u, y)
+    assert p.trust == trust
+
+
+def test_a_pass_that_never_had_a_value_has_failed_however_narrow_it_is():
+    p = Adaptation(np.random.default_rng(0), np.zeros(3), 1e-11)
+    u = p.propose()
+    p.learn(u, np.full(len(u), np.nan))
+    assert p.done == "failed"
+
+
 def test_large_populations_alone_adapt_too():
     p = adaptation(5, size=32)
     run(p, ellipsoid, 20_000)

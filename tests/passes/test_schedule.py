@@ -252,4 +252,5 @@ def test_an_adaptation_that_failed_begins_closer_with_as_many_points():
     s.learn(u, np.full(len(u), np.nan))
     assert s.current is not p
     assert (s.role, s.limit, s.current.size, s.current.sigma) == ("large", 1000, 40, 0.2)
+    assert s.spent == [40, 0, 0]
     np.testing.assert_array_equal(s.current.mean, s.best_u)

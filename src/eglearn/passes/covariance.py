@@ -149,7 +149,7 @@ class Adaptation(Pass):
         injected = self.injected is not None
         wins = injected and order[0] == 0
         if injected:
-            self._judge_model(bool(wins), not y[0] <= y[order[self.size // 2]])
+            self._judge_model(bool(wins), not y[0] <= y[order[good.sum() // 2]])
         self._note_best(u, y)
         jump = u[0].copy() if wins and self.trust >= 1 else None
         place = int(np.argmin(order)) if injected and good[0] else None
@@ -168,7 +168,7 @@ class Adaptation(Pass):
             self.done = "failed"
         self.mean, self.injected = self.best_u.copy(), None
         self.sigma *= 0.5
-        if self.radius < _SMALLEST:
+        if self.done is None and self.radius < _SMALLEST:
             self.done = "converged"
 
     # --- the distribution ---------------------------------------------------------------------------------------

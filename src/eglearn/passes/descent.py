@@ -16,7 +16,7 @@ from .model import Quadratic, ball_step, box_step, differences, memory
 _SMALLEST = 1e-9
 # Curvatures above the flattest are divided out at most to this ratio.
 _CONDITION = 1e8
-# The share of directions left as they are at first, and after _RAMP n^2 evaluations.
+# The share of directions left as they are: at first, at last, and the evaluations by n^2 in which it would fall to 0.
 _FIRST_QUANTILE, _LAST_QUANTILE, _RAMP = 1.0, 0.35, 3.0
 
 

@@ -24,7 +24,7 @@ _SHARE = 1 / 3
 _SIGMA, _FINE = 0.4, 0.003
 # Shares of the evaluations: of the kind of restart that has found the best value, of the second, and of the third.
 _RESTARTS, _SHARES = ("large", "small", "descent"), (8, 2, 1)
-# A small restart ends if it would take so many times 20 n evaluations to reach the best value.
+# A small restart or a descent ends if it would take so many times 20 n evaluations to reach the best value.
 _FOREVER = 50
 # The share of the budget that finding out whether the coordinates interact may cost, and that whole profiles may cost
 # if they do, a little.
@@ -38,7 +38,7 @@ class Schedule(Turns):
     2. Line searches from the best point, repeated with a short descent after each success.
     3. Restarts of three kinds: adaptations whose population doubles each time, adaptations with small populations and
        steps (both as in BIPOP-CMA-ES: Hansen 2009), and descents from random points. The kind that has found the best
-       value gets most evaluations. Between them, the first descent goes on while it gains.
+       value gets most evaluations. Long ones are interrupted, where the first descent goes on while it gains.
     """
 
     fields: ClassVar[tuple[str, ...]] = (
@@ -162,6 +162,8 @@ class Schedule(Turns):
         """The current pass is over: account for it and begin the next."""
         p = self.current
         if isinstance(p, Adaptation) and p.done == "failed" and not math.isnan(self.best_y):  # closer, where values are
+            if self.role in _RESTARTS:
+                self._account(_RESTARTS.index(self.role), p)
             self._begin(self.role, Adaptation(self.rng, self.best_u, p.sigma, p.size), self.limit)
             return
         if isinstance(p, Axes):

@@ -46,8 +46,8 @@ class Secant(Pass):
     How far apart the samples of a gradient are follows from the rounding of values, which is measured: first, when no
     step gained, and when values have another size. Objectives that compute in single precision are common.
 
-    A gradient takes n evaluations, so two directions and a few lengths along each are tried at no great cost. The
-    directions differ by what is assumed of curvature that the memory does not know: the same everywhere, or that of
+    A gradient takes n evaluations or 2 n, so two directions and a few lengths along each are tried at no great cost.
+    The directions differ by what is assumed of curvature that the memory does not know: the same everywhere, or that of
     each coordinate as far as the pairs tell it. A direction's own length is preferred, for quasi-Newton steps are
     better than exact line searches where valleys bend. Coordinates that the slope presses against a face are held
     there.

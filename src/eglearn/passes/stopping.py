@@ -27,7 +27,7 @@ def reason_to_stop(history: list[float], y: Array, batches: int, per_batch: floa
         Whether extreme values are luck.
     """
     if noisy:
-        low, middle, high = np.quantile(y, [0.25, 0.5, 0.75]).tolist()
+        low, middle, high = (4 * np.quantile(y * 0.25, [0.25, 0.5, 0.75])).tolist()  # differences may overflow
         history.append(middle)
         y = np.array([low, high])
     else:
