@@ -59,8 +59,8 @@ def test_scale_may_be_one_number_or_one_each():
     one = make_box([(None, None)] * 2, [0, 0], 3)
     each = make_box([(None, None)] * 2, [0, 0], [3, 6])
     u = np.array([[0.5, 0.5]])
-    assert one.to_x(u).tolist() == [[2, 2]]
-    assert each.to_x(u).tolist() == [[2, 4]]
+    assert one.to_x(u).tolist() == [[3, 3]]
+    assert each.to_x(u).tolist() == [[3, 6]]
 
 
 def test_scale_means_nothing_for_finite_bounds():

@@ -1,16 +1,11 @@
 """The user's box and the canonical cube [-1, 1]^n in which everything else works.
 
-Fixed coordinates (equal bounds) have no place in the cube: they are taken out on the way in and put back on
-the way out, so no algorithm ever sees them.
+The map is linear. Fixed coordinates (equal bounds) have no place in the cube: they are taken out on the way in and put
+back on the way out, so no algorithm ever sees them.
 
-| the coordinate's bounds | x as a function of u in [-1, 1] |
-|---|---|
-| finite | linear |
-| low only | low + (x0 - low + scale) (1 + u) / (1 - u) |
-| high only | the mirror image |
-| none | x0 + scale u / (1 - u^2) |
-
-The last three are smooth and nearly linear around x0; they reach 10^15 times the scale.
+Where a side is infinite, the cube is a window around the start, twice ``scale`` to each side. A search whose best point
+lies on a face of it that is no bound goes on in a wider window around that point. So a quadratic function is one in the
+cube, too, which it would not be if the cube held all numbers.
 """
 
 from __future__ import annotations
@@ -21,10 +16,9 @@ import numpy as np
 
 from ._typing import Array, Mask, State
 
-# An infinite side is at u = +-1; the largest |u| still mapped to a finite number.
-_EDGE = 1.0 - 2.0**-52
+# Half the first window by the scale, and how much wider each one is than the last, a power of two.
+_REACH, _WIDER = 2.0, 2
 _LARGEST = np.finfo(float).max
-_TINY = 2.0**-1000  # its inverse is finite, and so is twice that
 
 
 class Box:
@@ -57,25 +51,25 @@ class Box:
                 f"{high[unbounded][0]:g}): an infinite side needs {missing} as well"
             )
         self.x0 = low / 2 + high / 2 if x0 is None else x0
-        # Finite bounds need no scale; 1 stands in so that the arrays below have no holes.
+        # Finite bounds need no scale; 1 stands in so that the array has no holes.
         self.scale = np.where(unbounded, scale, 1.0) if scale is not None else np.ones_like(low)
         self.free = low < high
+        self._unbounded = unbounded
+        self._look(self.x0, 0)
+
+    def _look(self, centre: Array, widenings: int) -> None:
+        """Set the window."""
+        self.centre, self.widenings = centre, widenings
+        with np.errstate(over="ignore"):
+            far = np.minimum(np.ldexp(_REACH * self.scale, _WIDER * widenings), _LARGEST)
+            least, most = np.maximum(centre - far, -_LARGEST), np.minimum(centre + far, _LARGEST)
+        low = np.where(self._unbounded, np.maximum(self.low, least), self.low)
+        high = np.where(self._unbounded, np.minimum(self.high, most), self.high)
+        self._no_low, self._no_high = low > self.low, high < self.high
         self._low, self._high = low[self.free], high[self.free]
-        self._x0, self._scale = self.x0[self.free], self.scale[self.free]
-        has_low, has_high = np.isfinite(self._low), np.isfinite(self._high)
-        self._finite = has_low & has_high
-        self._low_only, self._high_only, self._open = (
-            has_low & ~has_high,
-            ~has_low & has_high,
-            ~has_low & ~has_high,
-        )
         # Halved before subtracting: the width of (-1e308, 1e308) would overflow. At least the smallest float, which
         # half of the narrowest possible box would round down to 0.
-        half = np.where(self._finite, self._high / 2, 0.0) - np.where(self._finite, self._low / 2, 0.0)
-        self._half = np.maximum(half, np.finfo(float).smallest_subnormal)
-        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf in coordinates that np.where then ignores
-            self._reach_up = np.where(self._low_only, np.minimum(self._x0 - self._low + self._scale, _LARGEST), 1.0)
-            self._reach_down = np.where(self._high_only, np.minimum(self._high - self._x0 + self._scale, _LARGEST), 1.0)
+        self._half = np.maximum(self._high / 2 - self._low / 2, np.finfo(float).smallest_subnormal)
 
     @property
     def n(self) -> int:
@@ -89,8 +83,8 @@ class Box:
 
     @property
     def start(self) -> Array:
-        """The starting point in canonical coordinates."""
-        u: Array = self.to_u(self.x0[None])[0]
+        """The starting point in canonical coordinates, that of the last window."""
+        u: Array = self.to_u(self.centre[None])[0]
         return u
 
     def contains(self, x: Array) -> Mask:
@@ -98,20 +92,24 @@ class Box:
         inside: Mask = np.all((x >= self.low) & (x <= self.high), axis=-1)
         return inside
 
+    def confines(self, x: Array) -> bool:
+        """Whether a point (n,) is at the edge of the window, or beyond, in a coordinate that has no bound there."""
+        free = x[self.free]
+        return bool(
+            (self._no_low[self.free] & (free <= self._low)).any()
+            or (self._no_high[self.free] & (free >= self._high)).any()
+        )
+
+    def widen(self, x: Array) -> None:
+        """Make the window wider, and centre it there."""
+        self._look(x.copy(), self.widenings + 1)
+
     def to_x(self, u: Array) -> Array:
         """Canonical points (k, n_free) to user points (k, n), always inside the bounds."""
         u = np.clip(u, -1.0, 1.0)
         # From the nearer face, so that u = -1 and u = 1 give the bounds exactly.
         lower, upper = np.minimum(u, 0.0), np.maximum(u, 0.0)
         x = np.where(u <= 0, self._low + (1 + lower) * self._half, self._high - (1 - upper) * self._half)
-        if not self._finite.all():
-            c = np.clip(u, -_EDGE, _EDGE)
-            with np.errstate(over="ignore", under="ignore"):
-                up = np.where(u <= -1, self._low, self._low + self._reach_up * ((1 + c) / (1 - c)))
-                down = np.where(u >= 1, self._high, self._high - self._reach_down * ((1 - c) / (1 + c)))
-                both = self._x0 + self._scale * (c / ((1 - c) * (1 + c)))
-            x = np.select([self._low_only, self._high_only, self._open], [up, down, both], x)
-            x = np.clip(x, -_LARGEST, _LARGEST)
         out = np.repeat(self.low[None], len(u), axis=0)  # fixed coordinates keep their value
         out[:, self.free] = np.clip(x, self._low, self._high)
         return out
@@ -120,28 +118,26 @@ class Box:
         """User points (k, n) to canonical points (k, n_free)."""
         # Row by row in memory, as a copy or a restored state is: the layout decides the order of later sums.
         x = np.ascontiguousarray(np.clip(x[:, self.free], self._low, self._high))
-        half = np.where(self._finite, self._half, 1.0)
-        with np.errstate(invalid="ignore", over="ignore"):
-            below, above = (x - self._low) / half, (self._high - x) / half
-            u = np.where(below <= above, below - 1, 1 - above)
-            if not self._finite.all():
-                r = (x - self._low) / self._reach_up
-                up = 1 - 2 / (r + 1)
-                s = (self._high - x) / self._reach_down
-                down = 2 / (s + 1) - 1
-                t = np.clip((x - self._x0) / self._scale, -1 / _TINY, 1 / _TINY)
-                both = 2 * t / (1 + np.hypot(1, 2 * t))  # the root of t (1 - u^2) = u inside (-1, 1)
-                u = np.select([self._low_only, self._high_only, self._open], [up, down, both], u)
-        return np.clip(u, -1.0, 1.0)
+        with np.errstate(over="ignore"):
+            below, above = (x - self._low) / self._half, (self._high - x) / self._half
+        return np.clip(np.where(below <= above, below - 1, 1 - above), -1.0, 1.0)
 
     def state(self) -> State:
-        """Everything needed to build the box again."""
+        """Everything needed to build the box again, the window apart."""
         return {"low": self.low, "high": self.high, "x0": self.x0, "scale": self.scale}
 
     @classmethod
     def from_state(cls, state: State) -> Box:
         """The box that ``state`` describes."""
         return cls(state["low"], state["high"], state["x0"], state["scale"])
+
+    def window(self) -> State:
+        """Where the window is."""
+        return {"centre": self.centre.copy(), "widenings": self.widenings}
+
+    def load_window(self, state: State) -> None:
+        """Put it there."""
+        self._look(state["centre"].copy(), state["widenings"])
 
 
 def make_box(bounds: Any, x0: Any = None, scale: Any = None) -> Box:
@@ -192,7 +188,10 @@ def make_box(bounds: Any, x0: Any = None, scale: Any = None) -> Box:
         raise ValueError(
             f"scale has shape {np.shape(scale)}: it must be one number, or one for each of {n} coordinates"
         )
-    size = None if scale is None else np.broadcast_to(np.asarray(scale, dtype=np.float64), (n,)).copy()
+    try:
+        size = None if scale is None else np.broadcast_to(np.asarray(scale, dtype=np.float64), (n,)).copy()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"scale = {scale!r}: it must be one positive number, or one for each coordinate") from error
     if size is not None and not (np.isfinite(size) & (size > 0)).all():
         i = int(np.argmin(np.isfinite(size) & (size > 0)))
         raise ValueError(f"scale of coordinate {i} is {size[i]:g}: it must be a positive number")
@@ -207,7 +206,8 @@ def _vector(value: Any, name: str) -> Array:
     if array.ndim != 1:
         raise ValueError(f"{name} has shape {array.shape}: it must be one vector; the order is fun, bounds, x0")
     if not np.isfinite(array).all():
-        raise ValueError(f"{name}[{int(np.argmin(np.isfinite(array)))}] is not a finite number")
+        i = int(np.argmin(np.isfinite(array)))
+        raise ValueError(f"{name}[{i}] = {array[i]}: it must be a finite number")
     return array
 
 

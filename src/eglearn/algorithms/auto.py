@@ -46,13 +46,14 @@ class AutoEGL(AskTell):
         if other := unused(self.settings):
             value = getattr(self.settings, other[0])
             raise ValueError(f"Settings.{other[0]} = {value!r}: AutoEGL uses only m; leave the others as they are")
-        self._search = Watched(self._rng, self.box.start, self.settings.m, self.budget)
+        self._search = Watched(self._rng, self.box.start, self.settings.m, self.budget - self.nfev)
 
     def extend(self, budget: int) -> None:
         """See ``AskTell.extend``."""
+        before = self.budget
         super().extend(budget)
         if self.n > 0:
-            self._search.extend(self.budget)
+            self._search.extend(self.budget - before)
 
     @property
     def candidate_u(self) -> Array:
@@ -75,7 +76,7 @@ class AutoEGL(AskTell):
         return {
             "candidate": search.favorite[1] if noisy else search.active.best_y,
             "epsilon": search.active.radius,
-            "restarts": float(search.restarts),
+            "restarts": float(search.restarts + self.box.widenings),
             "noisy": float(noisy),
         }
 

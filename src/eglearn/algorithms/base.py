@@ -23,7 +23,7 @@ from ..result import Status
 from ..settings import Settings
 from .batch import Batch
 
-FORMAT = 3
+FORMAT = 4
 """Version of the state's layout."""
 
 # A batch whose points differ by less than a few units in the last place of the cube holds no more information.
@@ -79,7 +79,7 @@ class AskTell(ABC):
         self.nit = 0
         self.n_failed = 0
         self._best_y = np.nan
-        self._best_u, self._best_x = self.box.start, self.box.to_x(self.box.start[None])[0]
+        self._best_u, self._best_x = self.box.start, self.box.x0 + 0.0
         self._pending: Batch | None = None
         self._cut: State | None = None
         """If the budget cut the last batch short: that batch, and the position before it."""
@@ -93,7 +93,7 @@ class AskTell(ABC):
 
     @abstractmethod
     def _start(self) -> None:
-        """Prepare the search; ``self.box``, ``self.settings`` and ``self._rng`` are ready."""
+        """Prepare a search from ``self.box.start``; ``self.settings``, ``self._rng`` and ``self.nfev`` are ready."""
 
     @abstractmethod
     def _propose(self) -> Array:
@@ -227,12 +227,14 @@ class AskTell(ABC):
         """Find out for each point whether it was asked for."""
         batch = self._pending
         for point, u, value in zip(x, self.box.to_u(x), y, strict=True):
-            row = None if batch is None else batch.row_of(point, u)
+            beyond = self.box.confines(point)  # then u is not where it is
+            row = None if batch is None or beyond else batch.row_of(point, u)
             if batch is not None and row is not None:
                 batch.move(row, point, u)
                 self._answer(batch, np.array([row]), np.array([value]))
             elif np.isfinite(value):
-                self._foreign.append((u, float(value)))
+                if not beyond:
+                    self._foreign.append((u, float(value)))
                 self._note_best(point, u, float(value))
 
     def _answer(self, batch: Batch, rows: npt.NDArray[np.intp], values: Array) -> None:
@@ -277,8 +279,16 @@ class AskTell(ABC):
         self.nit += 1
         if self.n > 0:
             self._learn(u, y, foreign_u, foreign_y)
+            if not np.isnan(self._best_y) and self.box.confines(self._best_x):
+                self._widen()
         else:
             self._converged = True
+
+    def _widen(self) -> None:
+        """A better point may be beyond the window: begin again at the best one, in a wider window."""
+        self.box.widen(self._best_x)
+        self._best_u, self._converged = self.box.start, False
+        self._start()
 
     def extend(self, budget: int) -> None:
         """Allow more evaluations, ``budget`` in all: a run that has used its budget goes on from where it ended.
@@ -316,7 +326,6 @@ class AskTell(ABC):
             "nit": self.nit,
             "n_failed": self.n_failed,
             "best_y": self._best_y,
-            "best_u": self._best_u.copy(),
             "best_x": self._best_x.copy(),
             "converged": self._converged,
             "pending": None if self._pending is None else self._pending.state(),
@@ -327,6 +336,7 @@ class AskTell(ABC):
     def _position(self) -> State:
         """The part of the state that learning from a batch depends on."""
         return {
+            "window": self.box.window(),
             "rng": self._rng.bit_generator.state,
             "failed_in_a_row": self._failed_in_a_row,
             "failed_points": self._failed_points,
@@ -336,6 +346,8 @@ class AskTell(ABC):
         }
 
     def _go_to(self, position: State) -> None:
+        self.box.load_window(position["window"])
+        self._best_u = self.box.to_u(self._best_x[None])[0]
         self._rng.bit_generator.state = position["rng"]
         self._failed_in_a_row, self._failed_points = position["failed_in_a_row"], position["failed_points"]
         self._foreign = list(zip(position["foreign_u"], position["foreign_y"], strict=True))
@@ -360,8 +372,7 @@ class AskTell(ABC):
         self._rng = np.random.Generator(np.random.PCG64(0))
         self._begin()
         self.nfev, self.nit, self.n_failed = state["nfev"], state["nit"], state["n_failed"]
-        self._best_y, self._best_u = state["best_y"], state["best_u"].copy()
-        self._best_x = state["best_x"].copy()
+        self._best_y, self._best_x = state["best_y"], state["best_x"].copy()
         self._converged = state["converged"]
         if state["pending"] is not None:
             self._pending = Batch.from_state(state["pending"])

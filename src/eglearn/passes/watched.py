@@ -152,12 +152,12 @@ class Watched:
             if self.noisy.done is not None:
                 self._next(self.noisy)
 
-    def extend(self, budget: int) -> None:
-        """There are more evaluations than it was planned for, so many in all."""
+    def extend(self, more: int) -> None:
+        """There are so many more evaluations than it was planned for."""
         if self.budget is None or self.search.budget is None:  # very many already
             return
-        self.search.budget += budget - self.budget
-        self.budget = budget
+        self.search.budget += more
+        self.budget += more
 
     def _leads_nowhere(self, u: Array, y: Array) -> bool:
         """Whether nothing is known, or several points and all have one value; where it was found first is kept."""
