@@ -225,8 +225,16 @@ def test_on_error_penalty():
     res = minimize(lambda x: np.nan if x[0] < 0 else f(x), BOX, budget=400, on_error=1e6)
     assert res.fun < 1e-2
     assert res.n_failed > 0
+
+
+def test_a_penalty_is_no_value_that_was_found():
     res = minimize(lambda x: np.nan, BOX, budget=50, on_error=7)
-    assert (res.fun, res.n_failed) == (7.0, 50)
+    assert (res.n_failed, res.success, res.status) == (50, False, Status.BUDGET)
+    assert np.isnan(res.fun)
+    assert "50 evaluations failed, the first because the objective returned nan." in res.message
+    res = minimize(lambda x: np.nan if x[0] < -1 else f(x) + 1000, BOX, budget=300, on_error=0.0)
+    assert not res.success
+    assert res.message.endswith("No value is below on_error = 0, which stands for failed ones: choose a larger one.")
 
 
 def test_retries_cost_no_budget():
@@ -342,6 +350,13 @@ def test_fixed_coordinates():
         ({"bounds": []}, "bounds are empty"),
         ({"bounds": BOX, "on_error": "ignore"}, "on_error = 'ignore'"),
         ({"bounds": BOX, "on_error": np.nan}, "on_error = nan"),
+        ({"bounds": BOX, "x0": [0, np.nan, 0]}, r"x0\[1\] = nan: it must be a finite number"),
+        ({"bounds": None, "x0": [0, 0], "scale": "wide"}, "scale = 'wide': it must be one positive number"),
+        ({"bounds": BOX, "timeout": "1"}, "timeout='1' must be a positive number"),
+        ({"bounds": BOX, "timeout": True}, "timeout=True must be a positive number"),
+        ({"bounds": BOX, "vectorized": "no"}, "vectorized = 'no': it must be True or False"),
+        ({"bounds": BOX, "about": 3}, "about = 3: it must be a mapping"),
+        ({"bounds": BOX, "about": {"a": object()}}, r"about\['a'\] = .*: it must be JSON data"),
         ({"bounds": BOX, "retries": -1}, "retries=-1"),
         ({"bounds": BOX, "max_seconds": 0}, "max_seconds = 0"),
         ({"bounds": BOX, "budget": "many"}, "budget = 'many'"),

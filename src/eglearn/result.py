@@ -48,7 +48,7 @@ _SENTENCES = {
     Status.TARGET: "The target of {target:g} was reached.",
     Status.CALLBACK: "The callback asked to stop.",
     Status.INTERRUPTED: "Interrupted; this is the best so far.",
-    Status.ALL_FAILED: "All of the last evaluations failed.",
+    Status.ALL_FAILED: "All of the last evaluations failed; what was found before is kept.",
     Status.TIME: "The {max_seconds:g} seconds are over.",
     Status.STORE: "The store could not be written, so the run was stopped; this is the best so far.",
 }
@@ -61,7 +61,7 @@ class Result:
     x: Array
     """The best point evaluated (the start if no evaluation succeeded)."""
     fun: float
-    """Its value; NaN if no evaluation succeeded."""
+    """Its value; NaN if no evaluation succeeded, or none got below ``on_error``."""
     x_favorite: Array
     """The candidate at the end: what to use if values are noisy, since ``x`` is then partly luck."""
     nfev: int
@@ -109,6 +109,7 @@ def describe(
     *,
     fixed: bool = False,
     noisy: bool = False,
+    penalty: float | None = None,
     **limits: float | None,
 ) -> str:
     """The message of a result.
@@ -121,6 +122,8 @@ def describe(
         Why the first evaluation failed.
     fixed, noisy : bool
         Whether no coordinate was free, and whether values are noisy.
+    penalty : float or None
+        The value of failed evaluations, if it is the lowest.
     **limits : float or None
         ``target`` and ``max_seconds`` of the run.
 
@@ -140,6 +143,8 @@ def describe(
     if n_failed:
         reason = f", the first because {first_error.rstrip('.')}" if first_error else ""
         text += f" {_counted(n_failed)} failed{reason}."
+    if penalty is not None and n_failed < nfev:
+        text += f" No value is below on_error = {penalty:g}, which stands for failed ones: choose a larger one."
     return text
 
 

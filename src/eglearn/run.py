@@ -19,6 +19,7 @@ from .result import Result, Status, describe
 from .serialize import dumps
 from .settings import Settings
 from .store import KeepX, Store, StoreError
+from .store.layout import to_text
 
 Callback = Callable[..., Any]
 _LOG = logging.getLogger("eglearn")
@@ -69,14 +70,16 @@ def minimize(
     settings : Settings or None
         Everything about the algorithm.
     scale : float, array-like or None
-        For coordinates with an infinite side: the distance from ``x0`` within which the minimum is expected.
+        For coordinates with an infinite side: the distance from ``x0`` within which the minimum is expected. Minima
+        farther off are found, too, at the cost of a restart for each factor of four.
     vectorized : bool
         ``fun`` takes a whole batch (m, n), one point a row, and returns m values.
     workers : int, Executor, dask Client or map-like callable
         Who evaluates: this process (1), so many local processes (-1: one for each core), or others. What each kind
         guarantees is a table in ``eglearn.evaluation``.
     on_error : {"skip", "raise"} or float
-        What a failed evaluation is: left out, the end of the run (``ObjectiveError``), or this finite value.
+        What a failed evaluation is: left out, the end of the run (``ObjectiveError``), or this finite value, which
+        must be above those of evaluations that succeed.
     timeout : float or None
         Seconds for one evaluation; a longer one is killed and has failed.
     retries : int
@@ -111,6 +114,9 @@ def minimize(
     (2000, True)
     """
     penalty = _penalty(on_error)
+    if not isinstance(vectorized, bool | np.bool_):
+        raise ValueError(f"vectorized = {vectorized!r}: it must be True or False")
+    _check_about(about)
     if max_seconds is not None and not (_is_number(max_seconds) and max_seconds > 0):
         raise ValueError(f"max_seconds = {max_seconds!r}: it must be a number above 0, or None")
     if target is not None and not _is_number(target):
@@ -284,13 +290,14 @@ class _Loop:
         """The state of the run as a result."""
         opt = self.optimiser
         progress = opt.progress()
+        stands_in = self.n_failed > 0 and opt.best_y == self.penalty
         message = describe(
             status, opt.nfev, self.n_failed, self.first_error, fixed=opt.n == 0, noisy=progress.get("noisy") == 1,
-            **self.limits,
+            penalty=self.penalty if stands_in else None, **self.limits,
         )  # fmt: skip
         return Result(
             x=opt.best_x,
-            fun=float(opt.best_y),
+            fun=math.nan if stands_in else float(opt.best_y),
             x_favorite=opt.x_favorite,
             nfev=opt.nfev,
             nit=opt.nit,
@@ -319,6 +326,18 @@ def _penalty(on_error: str | float) -> float:
     elif _is_number(on_error) and math.isfinite(on_error):
         return float(on_error)
     raise ValueError(f"on_error = {on_error!r}: it must be 'skip', 'raise' or a finite penalty value")
+
+
+def _check_about(about: Any) -> None:
+    if about is None:
+        return
+    if not isinstance(about, Mapping):
+        raise ValueError(f"about = {about!r}: it must be a mapping of names to JSON data, or None")
+    for name, value in about.items():
+        try:
+            to_text(name, {name: value})
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ValueError(f"about[{name!r}] = {value!r}: it must be JSON data or an array") from error
 
 
 def _is_number(value: Any) -> bool:

@@ -245,6 +245,15 @@ def test_fixed_coordinates_never_move():
     assert opt.best_y == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.parametrize(("y", "kind"), [(["3"] * 10, "str"), (np.full(10, 1 + 5j), "complex128")])
+def test_text_and_complex_numbers_are_no_values(y, kind):
+    opt = AutoEGL([(-5, 5)] * 3, budget=100)
+    x = opt.ask()
+    with pytest.raises(ValueError, match=f"y holds {kind}"):
+        opt.tell(x, y[: len(x)])
+    assert opt.nfev == 0
+
+
 def test_convergence_to_the_resolution_of_floats_is_a_reason_to_stop():
     opt = finish(EGL([(1e12, 1e12 + 1)] * 2, budget=10**6, settings=Settings(n_max=1)), lambda x: f(x - 1e12))
     assert opt.stop() is Status.CONVERGED

@@ -242,6 +242,9 @@ class AskTell(ABC):
         self.n_failed += batch.answer(rows, values)
 
     def _checked(self, x: Any, y: Any) -> tuple[Array, Array]:
+        for name, given in (("x", x), ("y", y)):
+            if (kind := np.asarray(given).dtype).kind in "cSU":
+                raise ValueError(f"tell() takes numbers, but {name} holds {kind.name}: convert it first")
         try:
             points = np.array(x, dtype=np.float64)
             values = np.atleast_1d(np.array(y, dtype=np.float64))

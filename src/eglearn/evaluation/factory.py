@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import numbers
 import operator
 import os
 import sys
@@ -150,16 +151,13 @@ def _check_vectorized(workers: Any, timeout: float | None) -> None:
         raise ValueError(f"workers={workers!r} do not share a vectorized call: use workers=1, or vectorized=False")
 
 
-def _checked_timeout(timeout: float | None) -> float | None:
+def _checked_timeout(timeout: Any) -> float | None:
     if timeout is None:
         return None
-    try:
-        seconds = float(timeout)
-    except (TypeError, ValueError):
-        seconds = math.nan
-    if not 0.0 < seconds < math.inf:
+    number = isinstance(timeout, numbers.Real) and not isinstance(timeout, bool)  # NumPy's are such, too
+    if not number or not 0.0 < timeout < math.inf:
         raise ValueError(f"timeout={timeout!r} must be a positive number of seconds, or None for no limit")
-    return seconds
+    return float(timeout)
 
 
 def _checked_retries(retries: int) -> int:
