@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import math
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eglearn import ConvergentEGL, Result, Settings, minimize
+from eglearn import EGL, AutoEGL, ConvergentEGL, Result, Settings, minimize
 from eglearn.evaluation.base import Outcome
 from eglearn.report import write_report
 from eglearn.report.charts import Axis, thin
@@ -30,6 +31,7 @@ HOSTILE = (
     "mesh </script><script>document.title='owned'</script><img src=x onerror=document.title='owned'> \" ' & broken"
 )
 CHARTS = ("convergence", "region", "model", "raw", "mapped", "failures", "timing")
+OF_THE_PAPER = {"model", "mapped"}  # not in a page of AutoEGL
 QUIET = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--hide-scrollbars"),
@@ -87,7 +89,8 @@ def browse(chromium: str, page: Path, *options: str) -> tuple[str, list[str]]:
 def checked(text: str) -> Page:
     """A page, checked for what every report must hold."""
     page = Page(text)
-    assert {attributes.get("id") for _, attributes in page.elements} >= {*CHARTS, "problem", "versions", "settings"}
+    ids = {attributes.get("id") for _, attributes in page.elements}
+    assert ids >= {*CHARTS, "problem", "versions", "settings"} - OF_THE_PAPER
     assert not re.search(r"@import|url\(", text)
     for name, attributes in page.elements:
         for key in ("src", "href", "srcset", "action", "xlink:href", "data"):
@@ -198,6 +201,28 @@ def test_it_is_drawn(chromium: str, tmp_path: Path, flaky_run: tuple[Path, Resul
     assert picture.stat().st_size > 20_000  # an empty page takes a few thousand
 
 
+def test_a_page_shows_what_its_algorithm_does(chromium: str, tmp_path: Path) -> None:
+    class Own(EGL):
+        """Of a user's class nothing is known."""
+
+    pages, tables = {}, {}
+    for algorithm in (AutoEGL, EGL, ConvergentEGL, Own):
+        store = tmp_path / f"{algorithm.__name__}.egl"
+        minimize(lambda x: float(np.sum(x**2)), [(-5, 4)] * 3, budget=60, store=store, algorithm=algorithm)
+        dom, pages[algorithm] = opened(chromium, store)
+        tables[algorithm] = re.findall(r"<th><code>(\w+)</code></th>", dom)
+    every = [field.name for field in dataclasses.fields(Settings)]
+    for algorithm in (EGL, ConvergentEGL, Own):
+        assert set(CHARTS) <= set(pages[algorithm].inside)
+        assert sorted(tables[algorithm]) == sorted(every)
+        assert "uses no others" not in pages[algorithm].inside["settings"]
+    page = pages[AutoEGL]
+    assert not OF_THE_PAPER & set(page.inside)
+    assert tables[AutoEGL] == ["m"]
+    assert "AutoEGL uses no others." in page.inside["settings"]
+    assert "output map" not in "".join(page.inside.values())
+
+
 def test_noise(chromium: str, tmp_path: Path) -> None:
     store, rng = tmp_path / "noisy.egl", np.random.default_rng(0)
     result = minimize(lambda x: float(np.sum(x**2) + rng.normal()), [(-1, 1)] * 8, budget=4000, store=store)
@@ -266,6 +291,7 @@ def test_convergent_egl(chromium: str, tmp_path: Path) -> None:
     assert "region (half side" not in page.inside["region"]
 
 
+@pytest.mark.parametrize("algorithm", [AutoEGL, EGL])
 @pytest.mark.parametrize(
     ("scale", "offset", "words"),
     [
@@ -276,15 +302,19 @@ def test_convergent_egl(chromium: str, tmp_path: Path) -> None:
         (1e-300, 1e-305, "on a log scale"),
     ],
 )
-def test_large_small_and_negative_values(tmp_path: Path, scale: float, offset: float, words: str) -> None:
+def test_large_small_and_negative_values(
+    tmp_path: Path, scale: float, offset: float, words: str, algorithm: type[AutoEGL | EGL]
+) -> None:
     store, out = tmp_path / "v.egl", tmp_path / "v.html"
-    result = minimize(lambda x: scale * float(np.sum(x**2)) + offset, [(-4, 5)] * 3, budget=700, store=store)
+    result = minimize(
+        lambda x: scale * float(np.sum(x**2)) + offset, [(-4, 5)] * 3, budget=700, store=store, algorithm=algorithm
+    )
     write_report(store, out)
     text = out.read_text(encoding="utf-8")
     page = checked(text)
     assert f'<dd class="big">{result.fun:.8g}</dd>' in text
     assert words in page.inside["convergence"]
-    for name in ("convergence", "region", "raw", "mapped"):
+    for name in ("convergence", "region", "raw", *(["mapped"] if algorithm is EGL else [])):
         assert "NaN" not in page.inside[name]
         assert len(re.findall(r'class="[xy]"', page.html[name])) >= 2, name
 

@@ -11,7 +11,7 @@ from .base import AskTell
 def unused(settings: Settings) -> list[str]:
     """Names of the settings that were changed but mean nothing to AutoEGL."""
     given, plain = settings.state(), Settings().state()
-    return [name for name in given if name != "m" and given[name] != plain[name]]
+    return [name for name in given if not AutoEGL.uses(name) and given[name] != plain[name]]
 
 
 class AutoEGL(AskTell):
@@ -41,6 +41,11 @@ class AutoEGL(AskTell):
     >>> bool(opt.best_y < 1e-2)
     True
     """
+
+    @classmethod
+    def uses(cls, setting: str) -> bool:
+        """See ``AskTell.uses``."""
+        return setting == "m"
 
     def _start(self) -> None:
         if other := unused(self.settings):

@@ -91,6 +91,11 @@ class AskTell(ABC):
 
     # --- what an algorithm adds ---------------------------------------------------------------------------------
 
+    @classmethod
+    def uses(cls, setting: str) -> bool:
+        """Whether that setting means anything here; a report shows nothing that hangs on the others."""
+        return True
+
     @abstractmethod
     def _start(self) -> None:
         """Prepare a search from ``self.box.start``; ``self.settings``, ``self._rng`` and ``self.nfev`` are ready."""

@@ -23,7 +23,8 @@ _LISTED = 12  # error messages
 
 def figures(run: Record) -> list[Html]:
     """All charts in their order."""
-    return [_convergence(run), _region(run), _model(run), *_histograms(run), _failures(run), _timing(run)]
+    model = [_model(run)] if run.algorithm.uses("model") else []
+    return [_convergence(run), _region(run), *model, *_histograms(run), _failures(run), _timing(run)]
 
 
 def meter(parts: Iterable[tuple[float, str]], name: str = "meter") -> Html:
@@ -114,18 +115,18 @@ def _over_batches(name: str, title: str, note: str, label: str, curves: list[Cur
 
 
 def _histograms(run: Record) -> list[Html]:
-    settings = run.identity.get("settings", {})
     raw = run.y[np.isfinite(run.y)][-_RECENT:]
+    last = f"the last {len(raw):,} values"
+    note = f"As they came from the objective: {last}."
+    shown = [_histogram("raw", "Raw values", note, "value", raw, BLUE)]
+    if not run.algorithm.uses("output_map"):
+        return shown
+    settings = run.identity.get("settings", {})
     output = OutputMap(settings.get("output_map", "log"), settings.get("output_quantile", 0.1), 1.0)
     if len(raw):
         output.update(raw)
-    last = f"the last {len(raw):,} values"
-    note = f"As they came from the objective: {last}."
-    mapped = f"What the model learns from: {last} through the output map {output.kind!r}, taken together."
-    return [
-        _histogram("raw", "Raw values", note, "value", raw, BLUE),
-        _histogram("mapped", "Mapped values", mapped, "mapped value, no unit", output(raw), GREEN),
-    ]
+    note = f"What the model learns from: {last} through the output map {output.kind!r}, taken together."
+    return [*shown, _histogram("mapped", "Mapped values", note, "mapped value, no unit", output(raw), GREEN)]
 
 
 def _histogram(name: str, title: str, note: str, label: str, values: Array, colour: str) -> Html:

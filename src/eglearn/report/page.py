@@ -181,7 +181,8 @@ def _facts(rows: Iterable[tuple[str, Any]]) -> Html:
 
 
 def _settings(run: Record) -> Html:
-    values, defaults = run.identity.get("settings", {}), Settings().state()
+    given, defaults = run.identity.get("settings", {}), Settings().state()
+    values = {k: v for k, v in given.items() if run.algorithm.uses(k)}
     meanings = {f.name: f.metadata["meaning"] for f in dataclasses.fields(Settings)}
     changed = [k for k in values if k not in defaults or values[k] != defaults[k]]
     rows = []
@@ -195,5 +196,7 @@ def _settings(run: Record) -> Html:
         rows.append(tag("tr", *row, class_="changed" if key in changed else None))
     head = tag("thead", tag("tr", *(tag("th", t) for t in ("setting", "value", "default", "meaning"))))
     note = f"{len(changed)} of {len(values)} differ from the default" + (", they come first." if changed else ".")
+    if len(values) < len(given):
+        note += f" {run.algorithm.__name__} uses no others."
     return tag("section", tag("h2", "Settings"), tag("p", note, class_="note"),
                tag("table", head, tag("tbody", *rows)), id="settings", class_="card wide")  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
+from ..algorithms import ALGORITHMS, EGL
 from ..store import History
 
 
@@ -35,6 +36,8 @@ class Record:
 
     def __init__(self, history: History) -> None:
         self.history, self.identity, self.environment = history, history.identity, history.environment
+        # One that is not known here may use everything, as EGL does.
+        self.algorithm = ALGORITHMS.get(self.identity.get("algorithm", ""), EGL)
         self.errors: Counter[str] = Counter()
         rows = []
         for e in history.evaluations(with_x=False):
