@@ -145,6 +145,9 @@ def test_a_run_with_failures(chromium: str, flaky_run: tuple[Path, Result]) -> N
     assert "noise" not in page.inside
     _, label, candidate, best = last_stop(store, "convergence")
     assert (label, candidate[0], best[0]) == ("1500", f"{result.progress['candidate']:.5g}", f"{result.fun:.5g}")
+    assert "Region and exploration" in page.inside["region"]
+    assert "restart" not in page.inside["region"]
+    assert "current pass" not in page.inside["convergence"]
     assert last_stop(store, "region")[2][0] == f"{result.progress['region']:.5g}"
     assert last_stop(store, "model")[3][0] == f"{result.progress['loss']:.5g}"
     assert last_stop(store, "failures")[2][0] == str(result.n_failed)
@@ -223,6 +226,23 @@ def test_a_page_shows_what_its_algorithm_does(chromium: str, tmp_path: Path) -> 
     assert "output map" not in "".join(page.inside.values())
 
 
+def test_restarts_are_marked(chromium: str, tmp_path: Path) -> None:
+    store = tmp_path / "run.egl"
+    result = minimize(lambda x: float(np.sum((x - 0.3) ** 2)), [(-1, 1)] * 2, budget=2000, store=store)
+    restarts = int(result.progress["restarts"])
+    assert restarts > 2
+    _, page = opened(chromium, store)
+    assert f"restart ({restarts} in all)" in page.inside["region"]
+    dots = re.findall(r'd="([^"]*)"[^>]*class="line dots"', page.html["region"])
+    assert dots[0].count("M") == restarts
+    assert "around its candidate" not in page.inside["region"]
+    assert "candidate (best point of the current pass)" in page.inside["convergence"]
+    # none: neither marked nor in a legend
+    minimize(lambda x: float(np.sum((x - 0.3) ** 2)), [(-1, 1)] * 2, budget=30, store=tmp_path / "short.egl")
+    _, page = opened(chromium, tmp_path / "short.egl")
+    assert "restart" not in page.inside["region"]
+
+
 def test_noise(chromium: str, tmp_path: Path) -> None:
     store, rng = tmp_path / "noisy.egl", np.random.default_rng(0)
     result = minimize(lambda x: float(np.sum(x**2) + rng.normal()), [(-1, 1)] * 8, budget=4000, store=store)
@@ -234,6 +254,7 @@ def test_noise(chromium: str, tmp_path: Path) -> None:
     assert page.inside["noise"].endswith(f", ...], estimated value {value:.6g}.")
     assert f"recommended xestimated value {value:.8g}" in page.inside["problem"]
     assert json.loads(page.inside["recommended-x"]) == result.x_favorite.tolist()
+    assert "since noise was found, estimate at x_favorite" in page.inside["convergence"]
     # before its end, the point is not in the file
     with sqlite3.connect(store) as db:
         db.execute("DELETE FROM meta WHERE key = 'result'")

@@ -162,7 +162,7 @@ class AskTell(ABC):
         """Numbers that tell how the search goes, for displays and reports.
 
         All have ``candidate``, the value at the candidate, and ``epsilon``, the radius of the samples around it.
-        Of AutoEGL, the candidate is the best point since its last restart. It has ``restarts``, how many there were,
+        Of AutoEGL, the candidate is the best point of the current pass. It has ``restarts``, how many there were,
         and ``noisy``, 1 once noise was found that matters: then ``candidate`` is an estimate of the value at
         ``x_favorite``, the median of values at the last of such points.
         """

@@ -58,9 +58,12 @@ def _convergence(run: Record) -> Html:
         everything = Curve("all values", middle, drawn(low), SKY, "band", None, drawn(high), "(lowest to highest)")
     else:
         everything = Curve("all values", order, drawn(y), SKY, "dots")
+    about = "(best point of the current pass)" if run.in_passes else ""
+    if run.noisy:
+        about = "(best point of the current pass; since noise was found, estimate at x_favorite)"
     curves = [
         everything,
-        Curve("candidate", run.nfev, drawn(candidate), ORANGE, "dashed", candidate),
+        Curve("candidate", run.nfev, drawn(candidate), ORANGE, "dashed", candidate, about=about),
         Curve("best so far", order, drawn(best), BLUE, "step", best),
     ]
     reach = values
@@ -91,13 +94,20 @@ def _scale(lines: Array, values: Array) -> tuple[bool, float, str]:
 
 
 def _region(run: Record) -> Html:
+    epsilon = run.series("epsilon")
+    begun = np.flatnonzero(np.diff(run.series("restarts"), prepend=0.0) > 0)
     curves = [
         Curve("region", run.nfev, run.series("region"), BLUE, about="(half side, that of the box is 1)"),
-        Curve("epsilon", run.nfev, run.series("epsilon"), ORANGE, "dashed", about="(radius of exploration)"),
+        Curve("epsilon", run.nfev, epsilon, ORANGE, "dashed", about="(radius of exploration)"),
         Curve("alpha", run.nfev, run.series("alpha"), GREEN, about="(step size)"),
+        Curve("restart", run.nfev[begun], epsilon[begun], BLUE, "dots", about=f"({len(begun):,} in all)"),
     ]
+    title = "Region and exploration"
     note = "How far the search looks around its candidate; it shrinks as the search settles. No unit, log scale."
-    return _over_batches("region", "Region and exploration", note, "size, log scale", curves, run)
+    if run.in_passes:
+        title = "Exploration"
+        note = "How far the current pass looks around; it shrinks as the pass settles. Half the box is 1, log scale."
+    return _over_batches("region", title, note, "size, log scale", curves, run)
 
 
 def _model(run: Record) -> Html:

@@ -76,6 +76,11 @@ class Record:
         return x
 
     @property
+    def in_passes(self) -> bool:
+        """Whether one pass follows another, each with a candidate and a region of its own."""
+        return not self.algorithm.uses("region")
+
+    @property
     def noisy(self) -> bool:
         """Whether values are noisy, as far as the algorithm tells."""
         return self._last("noisy") == 1
