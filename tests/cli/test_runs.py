@@ -91,6 +91,17 @@ def test_show_and_export(folder):
         assert (text["y"], data["y"]) == (("", None) if math.isnan(outcome.y) else (repr(outcome.y), outcome.y))
 
 
+@pytest.mark.parametrize(
+    ("options", "algorithm", "model"), [((), "AutoEGL", None), (("--model", "constant"), "EGL", "constant")]
+)
+def test_a_model_is_shown_where_there_is_a_choice(inside, folder, options, algorithm, model):
+    inside(*RUN, *folder.problem, *options)
+    shown = json.loads(inside("show", "run.egl", "--json")[1])
+    assert (shown["algorithm"], shown["model"]) == (algorithm, model)
+    table = inside("show", "run.egl")[1]
+    assert ("model" in table) == (model is not None)
+
+
 def test_noise_is_told(folder):
     """At the end of a run, by show, and while the recommended point is not known yet."""
     text = "values are noisy: the best value is partly luck"
@@ -264,11 +275,15 @@ def test_external_command(folder):
     assert math.isclose(result["fun"], float(np.sum((np.array(result["x"]) - 1) ** 2)))
 
 
-def test_on_a_terminal_there_is_a_live_display(folder):
+@pytest.mark.parametrize(
+    ("options", "head", "extent"),
+    [((), "4 coordinates, AutoEGL\r\n", "restarts"), (("--model", "constant"), "EGL, constant model", "region")],
+)
+def test_on_a_terminal_there_is_a_live_display(folder, options, head, extent):
     ours, theirs = pty.openpty()
     env = os.environ | {"SLOW": "0.002", "TERM": "xterm", "COLUMNS": "100", "LINES": "20"}
     process = subprocess.Popen(
-        [SCRIPT, *RUN, *folder.problem, "--no-store"], cwd=folder.path, env=env, stdout=theirs, stderr=theirs
+        [SCRIPT, *RUN, *folder.problem, *options, "--no-store"], cwd=folder.path, env=env, stdout=theirs, stderr=theirs
     )
     os.close(theirs)
     seen = b""
@@ -283,7 +298,7 @@ def test_on_a_terminal_there_is_a_live_display(folder):
     os.close(ours)
     assert process.wait(30) == 0
     text = seen.decode()
-    for word in ("objectives:bowl", "━", "of 600 evaluations", "left", "best", "restarts", "eps", "failures", "/s"):
+    for word in ("objectives:bowl", head, "━", "of 600 evaluations", "left", "best", extent, "eps", "failures", "/s"):
         assert word in text
     assert "\x1b[" in text  # it changes in place
 

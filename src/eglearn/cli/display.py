@@ -150,8 +150,11 @@ class Screen(Display):
         progress = self.progress
         elapsed = duration(time.monotonic() - progress.started)
         arguments = progress.job.arguments
-        model = f"{arguments['algorithm'].__name__}, {arguments['settings'].model} model"
-        head = Text.assemble((progress.job.name, "bold"), f"  {len(arguments['bounds'])} coordinates, {model}")
+        algorithm = arguments["algorithm"]
+        model = f", {arguments['settings'].model} model" if algorithm.uses("model") else ""
+        count = len(arguments["bounds"])
+        words = f"  {count} coordinate{'' if count == 1 else 's'}, {algorithm.__name__}{model}"
+        head = Text.assemble((progress.job.name, "bold"), words)
         head.no_wrap, head.overflow = True, "ellipsis"
         texts = progress.numbers()
         if progress.result is None or not texts:

@@ -11,6 +11,7 @@ import socket
 from datetime import datetime
 from typing import Any
 
+from ..algorithms import ALGORITHMS, EGL
 from ..result import Status
 from ..store import History
 from ..store.layout import neighbour
@@ -41,6 +42,7 @@ def summarise(path: str) -> dict[str, Any]:
     if x is None and end.get("fun") == best:  # not kept, but known at the end
         x = end["x"]
     known = end.get("progress", last)
+    algorithm = ALGORITHMS.get(history.identity.get("algorithm", ""), EGL)
     begun = bisect.bisect_left(times, times[-1] - _SPEED_SECONDS) if times else 0
     span = times[-1] - times[begun] if times else 0.0
     data = {
@@ -48,7 +50,7 @@ def summarise(path: str) -> dict[str, Any]:
         "status": _status(history, end),
         "objective": history.environment.get("objective"),
         "algorithm": history.identity.get("algorithm"),
-        "model": history.identity.get("settings", {}).get("model"),
+        "model": history.identity.get("settings", {}).get("model") if algorithm.uses("model") else None,
         "best": best,
         "x": x,
         "noisy": known.get("noisy") == 1,
