@@ -276,6 +276,19 @@ def test_without_an_evaluation(chromium: str, tmp_path: Path) -> None:
     assert "not finished" in dom
 
 
+@pytest.mark.parametrize("algorithm", [AutoEGL, EGL])
+def test_one_of_everything(chromium: str, tmp_path: Path, algorithm: type[AutoEGL | EGL]) -> None:
+    store = tmp_path / "one.egl"
+    minimize(lambda x: 7.0, [(-5, 4)], budget=1, store=store, algorithm=algorithm, settings=Settings(m=5))
+    dom, page = opened(chromium, store)
+    for words in (" · 1 dimension · ", "in 1 batch<", "The best point (1 coordinate)", "<th>1 coordinate</th>"):
+        assert words in dom
+    assert "the only value" in page.inside["raw"]
+    used = 1 if algorithm is AutoEGL else len(dataclasses.fields(Settings))
+    assert f"Changed from the default: 1 of {used}, listed first." in dom
+    assert not re.search(r"\b1 (dimensions|coordinates|values|batches)", dom)
+
+
 def test_all_failed(chromium: str, tmp_path: Path) -> None:
     def fails(x: np.ndarray) -> float:
         raise ValueError(f"{HOSTILE} {x[0]}")

@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import Array
 from ..scaling import OutputMap
 from .charts import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, Axis, Curve, chart
-from .markup import Html, duration, number, tag
+from .markup import Html, duration, number, several, tag
 from .record import Record
 
 _EVALUATIONS = "evaluations"
@@ -126,7 +126,7 @@ def _over_batches(name: str, title: str, note: str, label: str, curves: list[Cur
 
 def _histograms(run: Record) -> list[Html]:
     raw = run.y[np.isfinite(run.y)][-_RECENT:]
-    last = f"the last {len(raw):,} values"
+    last = "the only value" if len(raw) == 1 else f"the last {len(raw):,} values"
     note = f"As they came from the objective: {last}."
     shown = [_histogram("raw", "Raw values", note, "value", raw, BLUE)]
     if not run.algorithm.uses("output_map"):
@@ -156,7 +156,7 @@ def _failures(run: Record) -> Html:
         listed = run.errors.most_common(_LISTED)
         rows = [(k, e if len(e) <= 300 else e[:297] + "...") for e, k in listed]
         if more := len(run.errors) - len(listed):
-            rows.append((total - sum(k for k, _ in rows), f"{more:,} other messages"))
+            rows.append((total - sum(k for k, _ in rows), several(more, "other message")))
     body = tag("tbody", *(tag("tr", tag("td", f"{k:,}", class_="n"), tag("td", e)) for k, e in rows))
     head = tag("thead", tag("tr", tag("th", "count", class_="n"), tag("th", "error")))
     note = "Failed evaluations up to each moment, all kinds together." if total else "No evaluation failed."
