@@ -195,6 +195,32 @@ def test_run_again_continues(folder, uninterrupted):
     assert folder.json(*RUN, *folder.problem, "--workers", "2") == uninterrupted[0]
 
 
+def test_a_finished_run_is_not_mistaken_for_a_new_one(folder):
+    words = (*RUN, *folder.problem)
+    first = folder.json(*words)
+    assert first["note"] is None
+    (folder.path / "objectives.py").write_text("def bowl(x):\n    raise RuntimeError('called')\n")
+    text = "Nothing was evaluated: run.egl holds this run, and it is finished."
+    for again in (words, ("resume", "run.egl")):
+        out = folder.call(*again).stdout
+        assert out.startswith(f"{text} To run it anew, choose another --store; to go on, give a larger --budget.\n")
+        assert "600 of 600, 0 failed" in out
+    done = folder.call(*words, "--json", "--quiet")
+    assert json.loads(done.stdout)["note"].startswith(text)
+    assert json.loads(done.stdout) | {"note": None} == first
+    assert text in done.stderr
+    assert "to go on, give a lower --target." in folder.call(*words, "--target", "1").stdout
+
+
+def test_a_finished_run_without_a_value(inside):
+    words = ("run", "objectives:broken", "--dim", "2", "--bounds", "0", "1", "--budget", "40")
+    code, out, _ = inside(*words)
+    assert (code, "Nothing" in out) == (3, False)
+    code, out, _ = inside(*words)
+    assert code == 3
+    assert out.startswith("Nothing was evaluated: run.egl holds this run")
+
+
 def test_more_evaluations(inside):
     problem = ("--dim", "4", "--bounds", "-5", "5")
     assert inside("run", "objectives:bowl", *problem, "--budget", "200")[0] == 0
@@ -254,7 +280,7 @@ def test_resume_keeps_infinite_bounds_and_settings(folder):
     words = ("--dim", "3", "--bounds", "-1", "inf", "--x0", "2", "--scale", "3", "--budget", "90", "--store", "a.egl")
     whole = folder.json(*RUN, *words, "--m", "10", "--on-error", "7", "--jump")
     assert whole["nfev"] == 90
-    assert folder.json("resume", "a.egl") == whole
+    assert folder.json("resume", "a.egl") | {"note": None} == whole
     identity = History(folder.path / "a.egl").identity
     assert (identity["settings"]["m"], identity["settings"]["jump"], identity["on_error"]) == (10, True, 7)
 
@@ -270,7 +296,7 @@ def test_external_command(folder):
     problem = ("--dim", "3", "--bounds", "-5", "5", "--budget", "200", "--workers", "2")
     result = folder.json("run", "--command", "./simulate --mesh fine", *problem)
     assert result["fun"] < 0.01
-    assert folder.json("resume", "run.egl") == result
+    assert folder.json("resume", "run.egl") | {"note": None} == result
     assert "./simulate --mesh fine" in folder.call("show", "run.egl").stdout
     assert math.isclose(result["fun"], float(np.sum((np.array(result["x"]) - 1) ** 2)))
 

@@ -158,7 +158,7 @@ class Screen(Display):
         head.no_wrap, head.overflow = True, "ellipsis"
         texts = progress.numbers()
         if progress.result is None or not texts:
-            return Group(head, Text(f"{elapsed} gone, the first batch is being evaluated", style="dim"))
+            return Group(head, Text(f"{elapsed} gone, no new batch yet", style="dim"))
         bar = Table.grid(padding=(0, 2))
         share = ProgressBar(total=max(progress.budget, 1), completed=progress.result.nfev, width=28)
         bar.add_row(share, texts["done"], f"{elapsed} gone", texts["left"])

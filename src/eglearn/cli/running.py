@@ -20,6 +20,14 @@ from .errors import ALL_FAILED, INTERRUPTED, STORE, Usage
 from .job import Job
 
 _SHOWN_COORDINATES = 6
+_MORE = "; to go on, give a larger --budget"
+# How a finished run can go on; one that has converged cannot.
+_GO_ON = {
+    Status.BUDGET: _MORE,
+    Status.ALL_FAILED: _MORE,
+    Status.TARGET: "; to go on, give a lower --target",
+    Status.CONVERGED: "",
+}
 
 
 def execute(job: Job, *, quiet: bool, as_json: bool) -> int:
@@ -35,7 +43,10 @@ def execute(job: Job, *, quiet: bool, as_json: bool) -> int:
             if display.progress.result is None:  # before the first batch: the arguments were wrong
                 raise Usage(str(error)) from error
             raise
-        text = json.dumps(to_json(result, job)) if as_json else to_text(result, job)
+        note = _held(result, job) if display.progress.result is None else None
+        if note is not None and as_json:
+            sys.stderr.write(f"eglearn: {note}\n")  # a program that reads the numbers would pass over it
+        text = json.dumps(to_json(result, job, note)) if as_json else to_text(result, job, note)
         out.write(text + "\n")
         out.flush()
     return _code(result)
@@ -68,10 +79,20 @@ def _code(result: Result) -> int:
     return codes.get(result.status, 0)
 
 
-def to_json(result: Result, job: Job) -> dict[str, Any]:
+def _held(result: Result, job: Job) -> str | None:
+    """What to know about a result for which no batch was evaluated; None if the store held no finished run."""
+    if result.nfev == 0 or result.status not in _GO_ON:
+        return None
+    return (
+        f"Nothing was evaluated: {job.arguments['store']} holds this run, and it is finished. "
+        f"To run it anew, choose another --store{_GO_ON[result.status]}."
+    )
+
+
+def to_json(result: Result, job: Job, note: str | None) -> dict[str, Any]:
     """The result as JSON data; the status by its name."""
     data = {name: plain(result[name]) for name in result}
-    return data | {"status": result.status.name, "store": plain(job.arguments["store"])}
+    return data | {"status": result.status.name, "store": plain(job.arguments["store"]), "note": note}
 
 
 def plain(value: Any) -> Any:
@@ -85,7 +106,7 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def to_text(result: Result, job: Job) -> str:
+def to_text(result: Result, job: Job, note: str | None = None) -> str:
     """The result for people, and what can be done next."""
     store = job.arguments["store"]
     rows = [
@@ -97,7 +118,8 @@ def to_text(result: Result, job: Job) -> str:
     if store is not None:
         rows.append(("store", str(store)))
     width = max(len(name) for name, _ in rows)
-    lines = [result.message, *(f"{name:<{width}}  {text}" for name, text in rows)]
+    head = [result.message] if note is None else [note, result.message]
+    lines = [*head, *(f"{name:<{width}}  {text}" for name, text in rows)]
     if result.status in (Status.INTERRUPTED, Status.TIME, Status.STORE):
         lines.append(f"To go on: {_resume(job)}" if store is not None else "It cannot be resumed: there is no store.")
     return "\n".join(lines)
