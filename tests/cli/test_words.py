@@ -30,7 +30,8 @@ def one_sentence(err):
         ((*RUN, *PROBLEM, "--model", "cubic"), "'constant', 'affine', 'fc', 'spline'"),
         ((*RUN, *PROBLEM, "--replay", "0"), "allowed is a whole number, 1 or more"),
         ((*RUN, *PROBLEM, "--m", "few"), "--m"),
-        ((*RUN, *PROBLEM, "--hidden", "8", "x"), 'unable to convert "x" into int'),
+        ((*RUN, *PROBLEM, "--hidden", "8", "x"), "--hidden: x is not a whole number"),
+        ((*RUN, *PROBLEM, "--hidden", "8", "2.5"), "--hidden: 2.5 is not a whole number"),
         ((*RUN, *PROBLEM, "--preset", "best"), "paper-coco"),
         ((*RUN, *PROBLEM, "--algorithm", "sgd"), "convergent"),
         ((*RUN, *PROBLEM, "--workers", "0"), "workers=0 must be 1 or more"),
@@ -51,6 +52,15 @@ def one_sentence(err):
         ((*RUN, *PROBLEM[:-1], "1.5"), "--budget: 1.5 is not a whole number"),
         ((*RUN, *PROBLEM[:-1], "inf"), "--budget: inf is not a whole number"),
         ((*RUN, *PROBLEM[:-1], "many"), "--budget: many is not a whole number"),
+        ((*RUN, "--dim", "2.5", *PROBLEM[2:]), "--dim: 2.5 is not a whole number"),
+        ((*RUN, *PROBLEM, "--workers", "1.7"), "--workers: 1.7 is not a whole number"),
+        ((*RUN, *PROBLEM, "--seed", "2.9"), "--seed: 2.9 is not a whole number"),
+        ((*RUN, *PROBLEM, "--retries", "0.5"), "--retries: 0.5 is not a whole number"),
+        ((*RUN, *PROBLEM, "--m", "6.7"), "--m: 6.7 is not a whole number"),
+        ((*RUN, *PROBLEM, "--replay", "none"), "--replay: none is not a whole number"),
+        (("resume", "run.egl", "--workers", "1.7"), "--workers: 1.7 is not a whole number"),
+        (("bench", "run", "--out", "a", "--workers", "1.7"), "--workers: 1.7 is not a whole number"),
+        (("data", "train-encoder", "--out", "a", "--epochs", "1.5"), "--epochs: 1.5 is not a whole number"),
         ((*RUN, "--dim", "2", "--bounds", "-5", "inf", "--budget", "40"), "needs x0 and scale"),
         (("run", *PROBLEM), "the objective is missing"),
         (("run", "objectives", "--no-store", *PROBLEM), "does not have the form 'module:function'"),
@@ -155,6 +165,8 @@ def test_config_and_precedence(inside, folder):
         ("budgett = 3\nepsilom = 2", "unknown in run.toml: budgett, epsilom"),
         ('budget = "many"', "in run.toml: "),
         ("workers = true", "in run.toml: "),
+        ("dim = 3.5", "in run.toml: invalid value for --dim: 3.5 is not a whole number"),
+        ("hidden = [8, 2.5]", "--hidden: 2.5 is not a whole number"),
         ("bounds = [[1, 2], [3]]", "LOW and HIGH"),
         ("budget = ", "not valid TOML"),
         ("replay = 0", "Settings.replay = 0"),
@@ -173,6 +185,11 @@ def test_a_budget_with_an_exponent(inside, folder):
     (folder.path / "run.toml").write_text("budget = 6e1")
     _, out, _ = inside(*RUN, *PROBLEM[:-2], "--config", "run.toml", "--quiet")
     assert out.startswith("The budget of 60 evaluations")
+
+
+def test_a_seed_keeps_all_its_digits(inside):
+    assert inside("run", "objectives:bowl", *PROBLEM, "--seed", "12345678901234567891")[0] == 0
+    assert History("run.egl").identity["seed"] == 12345678901234567891
 
 
 def test_bounds_file(inside, folder):

@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 from .bench_grid import check_algorithms, check_observe, load_plugins, make_grid, usable_cores
 from .bench_running import Board, benchmark, has_results, snapshots, summary
 from .errors import INTERRUPTED, Failure, Usage, need
-from .options import whole_number
+from .options import Whole
 
 bench_app = App(
     name="bench", help="Run a benchmark on COCO's problems, report on it, list what there is.", help_format="plaintext"
@@ -30,9 +30,9 @@ def run(
     algorithms: str | None = None,
     ablation: str | None = None,
     paper_index: str | None = None,
-    budget: Annotated[int | None, Parameter(converter=whole_number)] = None,
+    budget: Whole | None = None,
     seeds: str = "0",
-    workers: int | None = None,
+    workers: Whole | None = None,
     dask: str | None = None,
     observe: str | None = None,
     plugin: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,

@@ -12,6 +12,7 @@ from .data_faces import fit_faces
 from .data_garments import train_garments
 from .errors import Failure, need
 from .making import Bar, check_new, check_numbers
+from .options import Whole
 
 data_app = App(name="data", help="Make the data that benchmark problems are built on.", help_format="plaintext")
 data_app.command(train_garments, name="train-garments")
@@ -19,7 +20,7 @@ data_app.command(fit_faces, name="fit-faces")
 
 
 @data_app.command(name="train-encoder")
-def train_encoder(*, out: str, epochs: int = 20, seed: int = 0, data: str = str(DEBIAN)) -> int:
+def train_encoder(*, out: str, epochs: Whole = 20, seed: Whole = 0, data: str = str(DEBIAN)) -> int:
     """Train the encoder of the 784-D problems again, and write it with the command, the seed and the loss that made it.
 
     It is the encoder of a variational autoencoder 784-400-10 of FashionMNIST images. The problems of suite coco-784

@@ -7,9 +7,10 @@ import sys
 
 from .errors import Failure, need
 from .making import Bar, check_new, check_numbers
+from .options import Whole
 
 
-def fit_faces(*, out: str, seed: int = 0) -> int:
+def fit_faces(*, out: str, seed: Whole = 0) -> int:
     """Fit the head, the critic and the attribute classifier of the faces.
 
     Generator and landmark estimator are read from the packages of the extra eglearn[faces]; a teacher of three

@@ -7,10 +7,11 @@ import sys
 
 from .errors import Failure, need
 from .making import Bar, check_new, check_numbers
+from .options import Whole
 
 
 def train_garments(
-    *, out: str, steps: int = 6000, classifier_steps: int = 4000, seed: int = 0, data: str | None = None
+    *, out: str, steps: Whole = 6000, classifier_steps: Whole = 4000, seed: Whole = 0, data: str | None = None
 ) -> int:
     """Train the generator, the discriminator and the attribute classifier of the garments on FashionMNIST.
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from cyclopts import Group, Parameter, Token
+from cyclopts import CoercionError, Group, Parameter, Token
 
 from ..settings import Settings
 from .errors import Usage
@@ -67,13 +67,25 @@ _FILES: dict[str, tuple[Any, str]] = {
 _WITHOUT_NO = {"vectorized", "no-store", "quiet", "json"}
 
 
-def whole_number(_: Any, tokens: Sequence[Token]) -> int:
-    """What stands for a whole number, as 1000 or 1e3."""
-    text = tokens[0].value
+def whole_number(hint: Any, tokens: Sequence[Token]) -> Any:
+    """What stands for a whole number, as 1000 or 1e3, or for a list of them; "none" where the option allows it."""
+    if Literal["none"] in get_args(hint) and tokens[0].value == "none":
+        return "none"
+    values = [_whole(token) for token in tokens]
+    return values if get_origin(hint) is list else values[0]
+
+
+def _whole(token: Token) -> int:
     with suppress(ValueError):
-        if (value := float(text)).is_integer():
+        return int(token.value)  # exactly, also a seed with more digits than a float has
+    with suppress(ValueError):
+        if (value := float(token.value)).is_integer():
             return int(value)
-    raise ValueError(f"{text} is not a whole number")
+    raise CoercionError(msg=f"{token.value} is not a whole number", token=token)
+
+
+Whole = Annotated[int, Parameter(converter=whole_number)]
+"""A whole number; cyclopts alone would round 2.5."""
 
 
 def run_options() -> Iterator[inspect.Parameter]:
@@ -123,7 +135,7 @@ def _parameters(title: str, options: Mapping[str, tuple[Any, str]]) -> Iterator[
         details: dict[str, Any] = {"consume_multiple": True} if get_origin(hint) is list else {}
         if name in _WITHOUT_NO or hint is not bool:
             details["negative"] = ""
-        if name == "budget":
+        if int in (hint, *get_args(hint)):
             details["converter"] = whole_number
         how = Parameter(name=f"--{name}", help=text, group=group, show_default=False, show_choices=True, **details)
         annotation = Annotated[hint | None, how]  # type: ignore[valid-type]
