@@ -15,7 +15,7 @@ from eglearn.cli import main
 from eglearn.store import History, StoreError
 
 OBJECTIVES = """
-import os, random, sys, time
+import logging, os, random, sys, time
 
 def bowl(x):
     time.sleep(float(os.environ.get("SLOW", "0")))
@@ -41,6 +41,11 @@ def noisy(x):
 def chatty(x):
     print("from Python")
     os.system("echo from a child")
+    return bowl(x)
+
+def warning(x):
+    logging.warning("a coarse mesh")
+    time.sleep(0.01)
     return bowl(x)
 
 number = 3

@@ -301,16 +301,11 @@ def test_external_command(folder):
     assert math.isclose(result["fun"], float(np.sum((np.array(result["x"]) - 1) ** 2)))
 
 
-@pytest.mark.parametrize(
-    ("options", "head", "extent"),
-    [((), "4 coordinates, AutoEGL\r\n", "restarts"), (("--model", "constant"), "EGL, constant model", "region")],
-)
-def test_on_a_terminal_there_is_a_live_display(folder, options, head, extent):
+def on_a_terminal(folder, *words, **env):
+    """What the program writes to a terminal."""
     ours, theirs = pty.openpty()
-    env = os.environ | {"SLOW": "0.002", "TERM": "xterm", "COLUMNS": "100", "LINES": "20"}
-    process = subprocess.Popen(
-        [SCRIPT, *RUN, *folder.problem, *options, "--no-store"], cwd=folder.path, env=env, stdout=theirs, stderr=theirs
-    )
+    env = os.environ | {"TERM": "xterm", "COLUMNS": "100", "LINES": "20"} | env
+    process = subprocess.Popen([SCRIPT, *words], cwd=folder.path, env=env, stdout=theirs, stderr=theirs)
     os.close(theirs)
     seen = b""
     while True:
@@ -323,10 +318,27 @@ def test_on_a_terminal_there_is_a_live_display(folder, options, head, extent):
         seen += piece
     os.close(ours)
     assert process.wait(30) == 0
-    text = seen.decode()
+    return seen.decode()
+
+
+@pytest.mark.parametrize(
+    ("options", "head", "extent"),
+    [((), "4 coordinates, AutoEGL\r\n", "restarts"), (("--model", "constant"), "EGL, constant model", "region")],
+)
+def test_on_a_terminal_there_is_a_live_display(folder, options, head, extent):
+    text = on_a_terminal(folder, *RUN, *folder.problem, *options, "--no-store", SLOW="0.002")
     for word in ("objectives:bowl", head, "━", "of 600 evaluations", "left", "best", extent, "eps", "failures", "/s"):
         assert word in text
     assert "\x1b[" in text  # it changes in place
+
+
+def test_a_warning_appears_above_the_live_display(folder):
+    text = on_a_terminal(folder, "run", "objectives:warning", *folder.problem[:-1], "60", "--no-store")
+    warnings = text.split("eglearn: a coarse mesh")
+    assert len(warnings) == 61
+    # In a line of its own: the display is wiped before, and drawn again below.
+    assert all(before.endswith("\x1b[2K") for before in warnings[1:-1])
+    assert all(after.startswith("\r\n") for after in warnings[1:])
 
 
 def test_a_full_disk(folder):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -137,8 +138,9 @@ class Screen(Display):
         from rich.console import Console
         from rich.live import Live
 
-        # What the objective prints appears above the display.
-        return Live(get_renderable=self.render, console=Console(file=self.stream), refresh_per_second=4)
+        # What is printed on the terminal meanwhile appears above the display; what goes to a file still does.
+        console, here = Console(file=self.stream), sys.stderr.isatty()
+        return Live(get_renderable=self.render, console=console, refresh_per_second=4, redirect_stderr=here)
 
     def render(self) -> RenderableType:
         """The lines as they are now."""

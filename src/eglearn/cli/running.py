@@ -32,7 +32,7 @@ _GO_ON = {
 
 def execute(job: Job, *, quiet: bool, as_json: bool) -> int:
     """Minimise, print the result, and return the exit code."""
-    logging.basicConfig(format="eglearn: %(message)s", level=logging.WARNING)
+    logging.basicConfig(format="eglearn: %(message)s", level=logging.WARNING, handlers=[_Log()])
     with _json_only() if as_json else _as_it_is() as out:
         job.check()
         display = make_display(job, sys.stderr if as_json else sys.stdout, quiet=quiet)
@@ -50,6 +50,15 @@ def execute(job: Job, *, quiet: bool, as_json: bool) -> int:
         out.write(text + "\n")
         out.flush()
     return _code(result)
+
+
+class _Log(logging.StreamHandler[TextIO]):
+    """Writes to standard error as it is now: the live display takes its place, and would wipe out other text."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        self.stream = sys.stderr
+        super().emit(record)
 
 
 @contextmanager
