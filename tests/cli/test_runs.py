@@ -7,9 +7,11 @@ import math
 import os
 import pty
 import re
+import shlex
 import signal
 import sqlite3
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet
@@ -299,6 +301,18 @@ def test_external_command(folder):
     assert folder.json("resume", "run.egl") | {"note": None} == result
     assert "./simulate --mesh fine" in folder.call("show", "run.egl").stdout
     assert math.isclose(result["fun"], float(np.sum((np.array(result["x"]) - 1) ** 2)))
+
+
+def test_the_program_in_the_documentation_runs(folder):
+    page = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    program = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    command = re.search(r"```\neglearn (.*?)\n```", page)
+    (folder.path / "simulate.py").write_text(program[1])
+    result = folder.json(*shlex.split(command[1]))
+    assert math.isclose(result["fun"], 3, rel_tol=1e-6)
+    assert np.allclose(result["x"], 1, atol=1e-3)
+    assert 0 < result["n_failed"] < 100
+    assert "math domain error" in result["message"]
 
 
 def on_a_terminal(folder, *words, **env):

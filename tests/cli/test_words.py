@@ -250,6 +250,8 @@ def test_help_mentions_every_setting(inside, monkeypatch):
     for field in dataclasses.fields(eglearn.Settings):
         assert f"--{field.name.replace('_', '-')} " in out
         assert " ".join(field.metadata["meaning"].split()[:3]) in out
+    for text in ('{"id": 0, "x": [0.5, -1.0]}', '{"id": 0, "y": 1.25}', "docs/evaluation.md"):
+        assert text in out
     _, out, _ = inside("--help")
     for word in ("run", "resume", "show", "export", "report", "130 interrupted", "--debug"):
         assert word in out

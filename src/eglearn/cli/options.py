@@ -39,7 +39,11 @@ _MORE: dict[str, tuple[Any, str]] = {
     "budget": (int, "How many evaluations in all, if more than before."),
 }
 _COMMAND: dict[str, tuple[Any, str]] = {
-    "command": (str, "An external program as objective: it reads a JSON line a point, writes a JSON line a value."),
+    "command": (
+        str,
+        'An external program as objective. It is kept alive, reads a line {"id": 0, "x": [0.5, -1.0]} for each point, '
+        'and writes and flushes a line {"id": 0, "y": 1.25}; docs/evaluation.md has an example.',
+    ),
 }
 _PROBLEM: dict[str, tuple[Any, str]] = {
     "dim": (int, "How many coordinates; not needed where bounds or x0 are given for each."),
