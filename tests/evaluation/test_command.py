@@ -213,3 +213,19 @@ def test_waiting_for_a_program_that_closed_its_standard_error_costs_no_time(run)
     (outcome,) = run(evaluator, points(1))
     assert outcome.y == 1.0
     assert time.process_time() - before < 0.2
+
+
+def test_a_program_that_does_not_flush_is_told_of_once(run, monkeypatch, caplog):
+    monkeypatch.setattr("eglearn.evaluation.pool.SILENCE", 0.2)
+    outcomes = run(make_evaluator(Command(["perl", "-e", 'print "1\\n" while <STDIN>']), timeout=1.5), points(2))
+    assert {outcome.error for outcome in outcomes} == {"no answer within the timeout of 1.5 s"}
+    (message,) = caplog.messages
+    assert message.startswith("the program has not answered for 0.2 s")
+    assert "flush its output after each line" in message
+
+
+def test_a_program_that_has_answered_may_be_slow(run, monkeypatch, caplog):
+    monkeypatch.setattr("eglearn.evaluation.pool.SILENCE", 0.3)
+    outcomes = run(make_evaluator(perl('sleep 1 if $id; print "$x[0]\n"', before="$start = 1;")), points(2))
+    assert [outcome.y for outcome in outcomes] == [0.0, 1.0]
+    assert caplog.messages == []

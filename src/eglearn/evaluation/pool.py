@@ -9,6 +9,7 @@ threads and a tracker process alive; here there is one loop in the caller's thre
 
 from __future__ import annotations
 
+import logging
 import math
 import select
 import time
@@ -23,7 +24,10 @@ from .program import Program, Recipe
 HEARTBEAT = 0.5  # seconds; a death is noticed after this even if a grandchild keeps the pipe open
 CLOSING = 2.0  # seconds that idle programs get to end by themselves
 START_LIMIT = 60.0  # seconds to load the objective, on top of the timeout, where there is one
+SILENCE = 10.0  # seconds without a first answer after which the user is told; many programs do not flush
 START_TRIES = 3  # starts that may fail one after the other before the points are given up
+
+_LOG = logging.getLogger("eglearn")
 
 Outcomes = Iterator[tuple[int, Outcome]]
 
@@ -80,6 +84,7 @@ class Pool:
         self._seats = [Seat(f"{recipe.noun} {number}") for number in range(count)]
         self._numbered = 0  # points seen so far: each gets a number that no other point of this pool has
         self._failed_starts = 0
+        self._may_be_mute = not recipe.announces  # until the first answer, or until the user was told
 
     def evaluate(self, x: Array) -> Outcomes:
         """Yield outcomes in the order in which they finish."""
@@ -170,6 +175,7 @@ class Pool:
         elif lines and seat.row is not None:
             row, seconds = seat.row, now - seat.since
             answer = parse(lines[0], batch.first + row)
+            self._may_be_mute = False
             seat.row, seat.answered = None, seat.answered + 1
             if ended or len(lines) > 1 or not answer.understood:
                 seat.clear()
@@ -178,6 +184,10 @@ class Pool:
             yield from self._ended(seat, program, batch)
         elif now > self._deadline(seat):
             yield from self._too_slow(seat, program, batch)
+        elif self._may_be_mute and now > seat.since + SILENCE:
+            self._may_be_mute = False
+            hint = "if it is not just slow, make it flush its output after each line"
+            _LOG.warning("the program has not answered for %g s: %s", SILENCE, hint)
 
     def _ended(self, seat: Seat, program: Program, batch: Batch) -> Outcomes:
         row, ready, seconds = seat.row, seat.ready, time.monotonic() - seat.since
