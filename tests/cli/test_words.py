@@ -66,6 +66,10 @@ def one_sentence(err):
         (("run", "objectives", "--no-store", *PROBLEM), "does not have the form 'module:function'"),
         (("run", "objectives:wrong", "--no-store", *PROBLEM), "does not exist"),
         (("run", "objectives:number", "--no-store", *PROBLEM), "is of type int: name a function"),
+        *(
+            (("run", name, "--no-store", *PROBLEM), "names a file: write the module's name, as in 'objectives:bowl'")
+            for name in ("./objectives.py:bowl", "objectives.py:bowl", "/a/objectives.py:bowl", "./objectives:bowl")
+        ),
         (("run", "nowhere:f", "--no-store", *PROBLEM), "cannot be imported"),
         (("run", "--command", "./nowhere", "--no-store", *PROBLEM), "not found"),
         (("run", "--command", "'", "--no-store", *PROBLEM), "cannot be split"),

@@ -103,6 +103,9 @@ def load_objective(name: str) -> Objective:
     module_name, colon, path = name.partition(":")
     if not (module_name and colon and path):
         raise ValueError(f"the objective {name!r} does not have the form 'module:function'")
+    if module_name.endswith(".py") or os.sep in module_name:
+        hint = f"write the module's name, as in '{os.path.basename(module_name).removesuffix('.py')}:{path}'"
+        raise ValueError(f"the objective {name!r} names a file: {hint}, in the folder of the file")
     try:
         found: Any = importlib.import_module(module_name)
     except ImportError as error:
