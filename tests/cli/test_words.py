@@ -62,6 +62,7 @@ def one_sentence(err):
         (("bench", "run", "--out", "a", "--workers", "1.7"), "--workers: 1.7 is not a whole number"),
         (("data", "train-encoder", "--out", "a", "--epochs", "1.5"), "--epochs: 1.5 is not a whole number"),
         ((*RUN, "--dim", "2", "--bounds", "-5", "inf", "--budget", "40"), "needs x0 and scale"),
+        ((*RUN, *PROBLEM, "--store", "a.egl"), "both --store a.egl and --no-store are given: leave out one of them"),
         (("run", *PROBLEM), "the objective is missing"),
         (("run", "objectives", "--no-store", *PROBLEM), "does not have the form 'module:function'"),
         (("run", "objectives:wrong", "--no-store", *PROBLEM), "does not exist"),
@@ -161,6 +162,10 @@ def test_config_and_precedence(inside, folder):
 
     assert inside("run", "--config", "run.toml", "--bounds", "-2", "2", "--dim", "3", "--store", "b.egl")[0] == 0
     assert History("b.egl").identity["box"]["high"] == [2, 2, 2]
+
+    (folder.path / "a.egl").unlink()
+    assert inside("run", "--config", "run.toml", "--no-store")[0] == 0
+    assert not (folder.path / "a.egl").exists()
 
 
 @pytest.mark.parametrize(

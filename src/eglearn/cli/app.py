@@ -182,8 +182,9 @@ def _with_config(objective: str | None, given: Given) -> tuple[Given, str | None
     if objective is not None or "command" in given:  # one of them, whatever the file says
         config.pop("command", None)
         config.pop("objective", None)
-    if "store" in given:
+    if "store" in given or "no_store" in given:
         config.pop("no_store", None)
+        config.pop("store", None)
     if "bounds" in given or "bounds_file" in given:
         config.pop("bounds", None)
         config.pop("bounds_file", None)

@@ -64,6 +64,8 @@ def new_job(objective: str | None, given: Given) -> Job:
         raise Usage("the objective is missing: name it, as in 'eglearn run module:function', or give --command")
     if "budget" not in given:
         raise Usage("the budget is missing: say how many evaluations, as in --budget 10000")
+    if given.get("no_store") and "store" in given:
+        raise Usage(f"both --store {given['store']} and --no-store are given: leave out one of them")
     bounds, x0, scale = _box(given)
     named = _ALGORITHMS.get(given.get("algorithm", ""))
     settings = make_settings(given, len(bounds), (named or AutoEGL).defaults)
