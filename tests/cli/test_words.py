@@ -252,7 +252,7 @@ def test_target_and_time(inside):
     assert "To go on: eglearn resume run.egl" in out
 
 
-def test_help_mentions_every_setting(inside, monkeypatch):
+def test_help_mentions_everything(inside, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     code, out, _ = inside("run", "--help")
     assert code == 0
@@ -261,6 +261,10 @@ def test_help_mentions_every_setting(inside, monkeypatch):
         assert " ".join(field.metadata["meaning"].split()[:3]) in out
     for text in ('{"id": 0, "x": [0.5, -1.0]}', '{"id": 0, "y": 1.25}', "docs/evaluation.md"):
         assert text in out
+    assert "OBJECTIVE  The function to minimise, as module:function" in out
+    _, out, _ = inside("resume", "--help")
+    assert "STORE      The file of a run." in out
+    assert "OBJECTIVE  The function to minimise, as module:function" in out
     _, out, _ = inside("--help")
     for word in ("run", "resume", "show", "export", "report", "130 interrupted", "--debug"):
         assert word in out

@@ -34,6 +34,11 @@ def run(objective: str | None = None, /, **given: Any) -> int:
     Modules are also looked for in the current folder. History and checkpoints go to a file (--store), from which
     the run goes on if it is interrupted: run the same command again, or 'eglearn resume'. --debug shows tracebacks.
     Example: eglearn run simulation:loss --dim 40 --bounds -5 5 --budget 150000 --workers 4
+
+    Parameters
+    ----------
+    objective
+        The function to minimise, as module:function; for a file simulation.py with a function loss, simulation:loss.
     """
     from .job import new_job
     from .running import execute
@@ -48,6 +53,13 @@ def resume(store: str, objective: str | None = None, /, **given: Any) -> int:
     """Go on with the run in the file STORE, bit for bit as if it had never stopped; with more evaluations if you like.
 
     OBJECTIVE or --command is needed only if a Python program began the run, or if it has another name now.
+
+    Parameters
+    ----------
+    store
+        The file of a run.
+    objective
+        The function to minimise, as module:function. [default: as before]
     """
     from .job import old_job
     from .running import execute
