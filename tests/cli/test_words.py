@@ -115,6 +115,7 @@ def test_all_failed(inside):
     assert code == 3
     assert "All of the last evaluations failed" in out
     assert "RuntimeError: no mesh" in out
+    assert ", best -, " in out.splitlines()[0]
     code, out, _ = inside(
         "run", "objectives:broken", "--no-store", "--json", "--dim", "2", "--bounds", "0", "1", "--budget", "3"
     )

@@ -59,7 +59,7 @@ class Progress:
         return {
             "done": f"{result.nfev} of {self.budget} evaluations",
             "left": f"{duration(left)} left",
-            "best": f"{result.fun:.8g}",
+            "best": "-" if math.isnan(result.fun) else f"{result.fun:.8g}",
             _extent(result.progress): number(result.progress.get(_extent(result.progress))),
             "eps": number(result.progress.get("epsilon")),
             "failures": str(result.n_failed),
