@@ -93,6 +93,21 @@ def test_export_does_not_overwrite(inside):
     assert inside("export", "run.egl", "--to", "a.csv", "--force")[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("nowhere/a.csv", "No such file or directory"),
+        ("nowhere/a.parquet", "No such file or directory"),
+        ("objectives.py/a.csv", "Not a directory"),
+    ],
+)
+def test_an_export_that_cannot_be_written_is_named_as_given(inside, name, reason):
+    assert inside("run", "objectives:bowl", *PROBLEM)[0] == 0
+    code, _, err = inside("export", "run.egl", "--to", name)
+    assert code == 1
+    assert f"eglearn: {name} cannot be written ({reason}): check its name" in one_sentence(err)
+
+
 def test_parquet_without_pyarrow(inside, monkeypatch):
     assert inside("run", "objectives:bowl", *PROBLEM)[0] == 0
     monkeypatch.setitem(sys.modules, "pyarrow", None)

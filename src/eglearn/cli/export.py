@@ -12,6 +12,7 @@ import itertools
 import math
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,12 @@ def export(path: str, to: str, force: bool) -> int:
     try:
         count = write(history, part)
         os.replace(part, target)
+    except OSError as error:  # it would name the part
+        reason = os.strerror(error.errno) if error.errno else error
+        raise Failure(f"{to} cannot be written ({reason}): check its name, its folder and its disk") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
     return count
 
 
