@@ -73,6 +73,7 @@ def one_sentence(err):
         ),
         (("run", "nowhere:f", "--no-store", *PROBLEM), "cannot be imported"),
         (("run", "--command", "./nowhere", "--no-store", *PROBLEM), "not found"),
+        (("run", "--command", " ", "--no-store", *PROBLEM), "name a program, as in './simulate --mesh fine'\n"),
         (("run", "--command", "'", "--no-store", *PROBLEM), "cannot be split"),
         (("export", "run.egl", "--to", "run.xlsx"), "neither .csv nor .parquet"),
         (("report", "run.egl", "--out", "run.egl"), "does not end in .html"),

@@ -54,7 +54,7 @@ class Command:
         else:
             words = tuple(command)
         if not words:
-            raise ValueError("the command is empty: name a program, as in Command('./simulate --mesh fine')")
+            raise ValueError("the command is empty: name a program, as in './simulate --mesh fine'")
         object.__setattr__(self, "words", words)
 
     @property
