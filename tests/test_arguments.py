@@ -46,7 +46,7 @@ def test_numbers_may_come_in_any_type():
 
 def test_messages_tell_what_ended_a_run_with_its_number():
     assert minimize(f, BOX, budget=100, target=2.5).message == "The target of 2.5 was reached."
-    assert minimize(f, BOX, budget=10**6, max_seconds=0.01).message == "The 0.01 seconds are over."
+    assert minimize(f, BOX, budget=10**6, max_seconds=0.01).message == "The time of 0.01 s is over."
     assert minimize(f, BOX, budget=1).message == "The budget of 1 evaluation is used."
     assert minimize(f, [(2, 2)] * 3, budget=10).message.startswith("All coordinates are fixed")
     noise = np.random.default_rng(0)

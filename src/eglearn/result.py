@@ -49,7 +49,7 @@ _SENTENCES = {
     Status.CALLBACK: "The callback asked to stop.",
     Status.INTERRUPTED: "Interrupted; this is the best so far.",
     Status.ALL_FAILED: "All of the last evaluations failed; what was found before is kept.",
-    Status.TIME: "The {max_seconds:g} seconds are over.",
+    Status.TIME: "The time of {max_seconds:g} s is over.",
     Status.STORE: "The store could not be written, so the run was stopped; this is the best so far.",
 }
 
@@ -137,16 +137,23 @@ def describe(
     elif status is Status.CONVERGED and fixed:
         text = _FIXED
     else:
-        text = _SENTENCES[status].format(evaluations=_counted(nfev), **limits)
+        text = _SENTENCES[status].format(evaluations=counted(nfev, "evaluation"), **limits)
     if noisy:
         text += f" {_NOISY}"
     if n_failed:
         reason = f", the first because {first_error.rstrip('.')}" if first_error else ""
-        text += f" {_counted(n_failed)} failed{reason}."
+        text += f" {counted(n_failed, 'evaluation')} failed{reason}."
     if penalty is not None and n_failed < nfev:
         text += f" No value is below on_error = {penalty:g}, which stands for failed ones: choose a larger one."
     return text
 
 
-def _counted(evaluations: int) -> str:
-    return f"{evaluations} evaluation{'s' * (evaluations != 1)}"
+def counted(count: int | str, noun: str) -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "point"), counted(2, "point"), counted("1", "second")
+    ('1 point', '2 points', '1 second')
+    """
+    return f"{count} {noun}{'s' * (str(count) != '1')}"

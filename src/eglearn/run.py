@@ -15,7 +15,7 @@ import numpy as np
 
 from .algorithms import AskTell, default_algorithm
 from .evaluation import Command, Evaluator, ObjectiveError, Outcome, make_evaluator
-from .result import Result, Status, describe
+from .result import Result, Status, counted, describe
 from .serialize import dumps
 from .settings import Settings
 from .store import KeepX, Store, StoreError
@@ -233,9 +233,8 @@ class _Loop:
         # What counts as hopeless depends on the budget, too.
         while status in (Status.BUDGET, Status.ALL_FAILED) and store and self.optimiser.budget < self.budget:
             if store.budgets[-1] == self.optimiser.budget:
-                _LOG.warning(
-                    "%s holds a run of %d evaluations: it goes on to %d", store.path, store.budgets[-1], self.budget
-                )
+                done = counted(store.budgets[-1], "evaluation")
+                _LOG.warning("%s holds a run of %s: it goes on to %d", store.path, done, self.budget)
                 store.extend(self.budget)
             self.optimiser.extend(next(budget for budget in store.budgets if budget > self.optimiser.budget))
             status = self.optimiser.stop()

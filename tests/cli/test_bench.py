@@ -249,7 +249,7 @@ def test_stopped_and_run_again_is_the_same(folder, inside, plugin, how):
     assert 2 <= len(before) < 8
     if how == signal.SIGINT:
         last = printed.splitlines()[-1]
-        assert last == f"Interrupted: {len(before)} of 8 runs are done, the same command goes on"
+        assert last == f"Interrupted after {len(before)} of 8 runs: the same command goes on"
     assert inside(*words)[0] == 0
     after = load(out)
     assert len(after) == 8

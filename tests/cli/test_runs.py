@@ -346,6 +346,11 @@ def test_on_a_terminal_there_is_a_live_display(folder, options, head, extent):
     assert "\x1b[" in text  # it changes in place
 
 
+def test_one_coordinate_on_a_terminal(folder):
+    text = on_a_terminal(folder, *RUN, "--dim", "1", "--bounds", "-5", "5", "--budget", "50", "--no-store")
+    assert "  1 coordinate, AutoEGL" in text
+
+
 def test_a_warning_appears_above_the_live_display(folder):
     text = on_a_terminal(folder, "run", "objectives:warning", *folder.problem[:-1], "60", "--no-store")
     warnings = text.split("eglearn: a coarse mesh")

@@ -266,7 +266,22 @@ def test_target_and_time(inside):
     assert "The target of 0.001 was reached" in out
     code, out, _ = inside("run", "objectives:bowl", *PROBLEM[:-1], "5000", "--max-seconds", "1e-9", "--quiet")
     assert code == 0
+    assert "The time of 1e-09 s is over." in out
     assert "To go on: eglearn resume run.egl" in out
+
+
+def test_one_is_not_many(inside, folder, caplog):
+    one = ("--dim", "1", "--bounds", "-5", "5", "--budget", "1")
+    _, out, _ = inside("run", "objectives:bowl", *one)
+    assert out.startswith("1 of 1 evaluation, best ")
+    assert "The budget of 1 evaluation is used." in out
+    assert inside("export", "run.egl", "--to", "a.csv")[1] == "1 evaluation written to a.csv\n"
+    assert inside("resume", "run.egl", "--budget", "3")[0] == 0
+    assert "run.egl holds a run of 1 evaluation: it goes on to 3" in caplog.text
+    assert "x0 has 2 numbers for 1 coordinate:" in inside(*RUN, *one, "--x0", "1", "2")[2]
+    (folder.path / "bounds.txt").write_text("-5 5\n")
+    words = ("--dim", "2", "--bounds-file", "bounds.txt", "--budget", "1")
+    assert "there are bounds for 1 coordinate:" in inside(*RUN, *words)[2]
 
 
 def test_help_mentions_everything(inside, monkeypatch):

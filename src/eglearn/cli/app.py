@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from cyclopts import App, CycloptsError, Parameter
 
 from .. import __version__
+from ..result import counted
 from .bench import bench_app
 from .data import data_app
 from .errors import Failure, Usage
@@ -113,7 +114,7 @@ def export(store: str, /, *, to: str, force: Annotated[bool, _Flag] = False) -> 
     from .export import export as write
 
     count = write(store, to, force)
-    sys.stdout.write(f"{count} evaluations written to {to}\n")
+    sys.stdout.write(f"{counted(count, 'evaluation')} written to {to}\n")
     return 0
 
 

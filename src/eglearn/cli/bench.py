@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from ..result import counted
 from .bench_grid import check_algorithms, check_observe, load_plugins, make_grid, usable_cores
 from .bench_running import Board, benchmark, has_results, snapshots, summary
 from .errors import INTERRUPTED, Failure, Usage, need
@@ -99,11 +100,11 @@ def run(
     try:
         if grid.snapshots:
             folder = snapshots(out, grid, workers, board)
-            sys.stdout.write(f"Snapshots of {board.total} runs are in {folder}\n")
+            sys.stdout.write(f"Snapshots of {counted(board.total, 'run')} are in {folder}\n")
             return 0
         table = benchmark(out, grid, board, workers=workers, observe=observe, plugins=plugins, dask=dask)
     except KeyboardInterrupt:
-        sys.stdout.write(f"Interrupted: {board.count()} are done, the same command goes on\n")
+        sys.stdout.write(f"Interrupted after {board.count()}: the same command goes on\n")
         return INTERRUPTED
     return summary(out, table, grid)
 

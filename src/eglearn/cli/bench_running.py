@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ..result import counted
 from .bench_grid import Grid
 from .display import duration
 from .errors import ALL_FAILED, STORE, Failure
@@ -29,7 +30,7 @@ _ENDINGS = {
     "budget": "used the budget",
     "finished": "ended early",
     "failed": "failed",
-    "killed": "were killed",
+    "killed": "killed",
 }
 
 
@@ -64,7 +65,7 @@ class Board:
 
     def count(self) -> str:
         """How far it is."""
-        return f"{self.done} of {self.total} runs"
+        return f"{self.done} of {counted(self.total, 'run')}"
 
     def _facts(self) -> list[str]:
         left = max(self._ends - time.monotonic(), 0.0) if math.isfinite(self._ends) else math.nan
@@ -156,7 +157,7 @@ def _describe(row: Row) -> str:
     which = f"{row['algorithm']} on {row['suite']} f{row['function']} {row['dimension']}-D instance {row['instance']}"
     if row["status"] in ("failed", "killed"):
         return f"{which}: {row['error']}"
-    return f"{which}: gap {row['best_gap']:.3g} after {row['evaluations']} evaluations"
+    return f"{which}: gap {row['best_gap']:.3g} after {counted(row['evaluations'], 'evaluation')}"
 
 
 def summary(out: str, table: Any, grid: Grid) -> int:

@@ -8,6 +8,7 @@ import sys
 from cyclopts import App
 
 from ..fashion import DEBIAN
+from ..result import counted
 from .data_faces import fit_faces
 from .data_garments import train_garments
 from .errors import Failure, need
@@ -69,5 +70,5 @@ def train_encoder(*, out: str, epochs: Whole = 20, seed: Whole = 0, data: str = 
         torch=str(torch.__version__),
     )
     encoder.save(out)
-    sys.stdout.write(f"{out} written: loss {loss:.2f} after {epochs} epochs\n")
+    sys.stdout.write(f"{out} written: loss {loss:.2f} after {counted(epochs, 'epoch')}\n")
     return 0

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING, TextIO
 
+from ..result import counted
 from .job import Job
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Progress:
         result, speed = self.result, self.speed
         left = (self.budget - result.nfev) / speed if speed > 0 else math.nan
         return {
-            "done": f"{result.nfev} of {self.budget} evaluations",
+            "done": f"{result.nfev} of {counted(self.budget, 'evaluation')}",
             "left": f"{duration(left)} left",
             "best": "-" if math.isnan(result.fun) else f"{result.fun:.8g}",
             _extent(result.progress): number(result.progress.get(_extent(result.progress))),
@@ -154,9 +155,8 @@ class Screen(Display):
         arguments = progress.job.arguments
         algorithm = arguments["algorithm"]
         model = f", {arguments['settings'].model} model" if algorithm.uses("model") else ""
-        count = len(arguments["bounds"])
-        words = f"  {count} coordinate{'' if count == 1 else 's'}, {algorithm.__name__}{model}"
-        head = Text.assemble((progress.job.name, "bold"), words)
+        size = counted(len(arguments["bounds"]), "coordinate")
+        head = Text.assemble((progress.job.name, "bold"), f"  {size}, {algorithm.__name__}{model}")
         head.no_wrap, head.overflow = True, "ellipsis"
         texts = progress.numbers()
         if progress.result is None or not texts:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..algorithms import EGL, IGL, AskTell, AutoEGL, ConvergentEGL, default_algorithm
 from ..evaluation import Command, load_objective
+from ..result import counted
 from ..settings import Settings
 from ..store import History, StoreError, StoreMismatch
 from .errors import Failure, Usage
@@ -161,7 +162,8 @@ def _box(given: Given) -> tuple[list[tuple[float, float]], list[float] | None, l
     if n < 1:
         raise Usage(f"the dimension is {n}: it must be 1 or more")
     if len(bounds) != n:
-        raise Usage(f"the dimension is {n}, but there are bounds for {len(bounds)} coordinates: correct one of them")
+        many = counted(len(bounds), "coordinate")
+        raise Usage(f"the dimension is {n}, but there are bounds for {many}: correct one of them")
     return bounds, _each("x0", x0, n), _each("scale", scale, n)
 
 
@@ -169,7 +171,8 @@ def _each(name: str, values: list[float] | None, n: int) -> list[float] | None:
     if values is None or len(values) == n:
         return values
     if len(values) != 1:
-        raise Usage(f"{name} has {len(values)} numbers for {n} coordinates: give one for all, or one for each")
+        many = f"{len(values)} numbers for {counted(n, 'coordinate')}"
+        raise Usage(f"{name} has {many}: give one for all, or one for each")
     return values * n
 
 

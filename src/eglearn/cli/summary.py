@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from ..algorithms import ALGORITHMS, EGL
-from ..result import Status
+from ..result import Status, counted
 from ..store import History
 from ..store.layout import neighbour
 from .display import duration, number
@@ -114,7 +114,7 @@ def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("failures", failures),
         ("restarts", number(data["restarts"])) if data["restarts"] is not None else ("region", number(data["region"])),
         ("eps", number(data["epsilon"])),
-        ("speed", f"{number(data['evaluations_a_second'])} evaluations a second"),
+        ("speed", f"{counted(number(data['evaluations_a_second']), 'evaluation')} a second"),
         ("time", f"{duration(evaluating)} evaluating, {duration(learning)} learning"),
         ("algorithm", data["algorithm"] + ("" if data["algorithm"] == "AutoEGL" else f", {data['model']} model")),
         ("last written", written.isoformat(" ", "seconds")),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .._typing import Array
+from ..result import counted
 from .base import Objective, Outcome, checked
 
 
@@ -76,11 +77,12 @@ class Vectorized:
         except (Exception, SystemExit) as exception:
             return [(math.nan, describe(exception))] * len(x)
         if not hasattr(values, "__len__") or np.ndim(values) == 0:
-            reason = f"the vectorized objective returned one {type(values).__name__}, not {len(x)} values"
+            reason = f"the vectorized objective returned one {type(values).__name__}, not {counted(len(x), 'value')}"
             return [(math.nan, reason)] * len(x)
         count = len(values)
         if count != len(x):
-            reason = f"the vectorized objective returned {count} values for {len(x)} points"
+            told = f"{counted(count, 'value')} for {counted(len(x), 'point')}"
+            reason = f"the vectorized objective returned {told}"
             return [(math.nan, reason)] * len(x)
         return [checked(value) for value in values]
 

@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+from ..result import counted
 from .errors import StoreError, reported
 from .layout import COLUMN_COUNTS, connect, connect_reader, create_tables, is_run, neighbour
 
@@ -36,9 +37,10 @@ def salvage(path: Path, reason: str) -> str:
             fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
+    found = f"{counted(evaluations, 'evaluation')} and {counted(checkpoints, 'checkpoint')}"
     return (
-        f"{path} was damaged ({reason}): {evaluations} evaluations and {checkpoints} checkpoints could be "
-        f"read and are now in a new file of that name, the damaged one is kept as {kept}"
+        f"{path} was damaged ({reason}): {found} could be read and are now in a new file of that name, "
+        f"the damaged one is kept as {kept}"
     )
 
 

@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args
 from .. import serialize
 from .._typing import Array, State
 from ..evaluation.base import Outcome
+from ..result import counted
 from .compare import differences
 from .errors import Damaged, StoreError, StoreMismatch, reported, sqlite_code
 from .history import History
@@ -182,7 +183,7 @@ class Store(History):
             before, budget = self.budgets[-1], identity["budget"]
             if budget < before:
                 raise StoreMismatch(
-                    f"{self.path} holds a run of {before} evaluations, and a budget can only grow: "
+                    f"{self.path} holds a run of {counted(before, 'evaluation')}, and a budget can only grow: "
                     f"{budget} is too few, give it {before} or more"
                 )
         elif wrong:
