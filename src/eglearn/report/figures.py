@@ -8,9 +8,10 @@ from itertools import pairwise
 import numpy as np
 
 from .._typing import Array
+from ..result import counted
 from ..scaling import OutputMap
 from .charts import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, Axis, Curve, chart
-from .markup import Html, duration, number, several, tag
+from .markup import Html, duration, number, tag
 from .record import Record
 
 _EVALUATIONS = "evaluations"
@@ -156,7 +157,7 @@ def _failures(run: Record) -> Html:
         listed = run.errors.most_common(_LISTED)
         rows = [(k, e if len(e) <= 300 else e[:297] + "...") for e, k in listed]
         if more := len(run.errors) - len(listed):
-            rows.append((total - sum(k for k, _ in rows), several(more, "other message")))
+            rows.append((total - sum(k for k, _ in rows), counted(f"{more:,}", "other message")))
     body = tag("tbody", *(tag("tr", tag("td", f"{k:,}", class_="n"), tag("td", e)) for k, e in rows))
     head = tag("thead", tag("tr", tag("th", "count", class_="n"), tag("th", "error")))
     note = "Failed evaluations up to each moment, all kinds together." if total else "No evaluation failed."

@@ -44,17 +44,6 @@ def number(value: float, digits: int = 5) -> str:
     return f"{value:.{digits}g}" if math.isfinite(value) else "–"
 
 
-def several(count: int, one: str, more: str = "") -> str:
-    """So many of something.
-
-    Examples
-    --------
-    >>> several(1, "value"), several(2000, "value"), several(2, "batch", "batches")
-    ('1 value', '2,000 values', '2 batches')
-    """
-    return f"{count:,} {one if count == 1 else more or one + 's'}"
-
-
 def duration(seconds: float) -> str:
     """A time for people.
 

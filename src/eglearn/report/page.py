@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
-from ..result import Status
+from ..result import Status, counted
 from ..settings import Settings
 from ..store import History
 from .charts import BLUE, VERMILLION
 from .figures import figures, meter
-from .markup import Html, duration, join, number, several, tag
+from .markup import Html, duration, join, number, tag
 from .record import Record
 
 _COORDINATES = 2000  # of a point
@@ -108,14 +108,14 @@ def _header(run: Record) -> Html:
     tiles = [
         _tile("Best value", number(run.best, 8), found, "first"),
         _tile("Evaluations", f"{used:,} of {budget:,}" if isinstance(budget, int) else f"{used:,}",
-              f"in {several(count, 'batch', 'batches')}", "", meter([(share, BLUE)])),
+              f"in {count:,} batch{'es' * (count != 1)}", "", meter([(share, BLUE)])),
         _tile("Failures", f"{failed:,}", f"{100 * failed / used:.3g} % of evaluations" if used else "none", "",
               meter([(failed / max(used, 1), VERMILLION)])),
         _tile("Status", name, f"last value {_date(np.fmax.reduce(run.at))}" if used else "", kind),
         _tile("Time", duration(seconds), speed),
     ]  # fmt: skip
     facts = [identity.get("algorithm")]
-    facts.append(several(run.dimension, "dimension") if run.dimension else None)
+    facts.append(counted(f"{run.dimension:,}", "dimension") if run.dimension else None)
     facts.append(f"seed {identity['seed']}" if "seed" in identity else None)
     facts.append(f"begun {_date(np.fmin.reduce(run.at))}" if used else None)
     return tag("header", tag("h1", run.history.path.name), tag("p", " · ".join(str(f) for f in facts if f)),
@@ -149,10 +149,10 @@ def _problem(run: Record) -> Html:
     pairs, counts = np.unique(np.stack([low, high], axis=1), axis=0, return_counts=True)
     rows = []
     for (a, b), k in sorted(zip(pairs.tolist(), counts.tolist(), strict=True), key=lambda item: -item[1])[:6]:
-        rows.append((several(k, "coordinate"), f"fixed at {a:g}" if a == b else f"{a:g} to {b:g}"))
+        rows.append((counted(f"{k:,}", "coordinate"), f"fixed at {a:g}" if a == b else f"{a:g} to {b:g}"))
     if len(pairs) > 6:
-        text = f"{several(len(pairs) - 6, 'other pair')} of bounds, from {low.min():g} to {high.max():g}"
-        rows.append((several(int(np.sort(counts)[:-6].sum()), "coordinate"), text))
+        text = f"{counted(f'{len(pairs) - 6:,}', 'other pair')} of bounds, from {low.min():g} to {high.max():g}"
+        rows.append((counted(f"{int(np.sort(counts)[:-6].sum()):,}", "coordinate"), text))
     rows.append(("best value", repr(run.best) if run.best_index is not None else "none"))
     if run.noisy:
         rows.append(("recommended x", f"estimated value {number(run.favorite, 8)}"))
@@ -172,7 +172,7 @@ def _point(name: str, x: Array, low: Array, high: Array) -> Html:
     shown = ", ".join(map(repr, x[:_COORDINATES].tolist())) + (", ..." if len(x) > _COORDINATES else "")
     at_bound = int(np.sum((x <= low) | (x >= high))) if len(low) == len(x) else 0
     edge = f", {at_bound:,} at a bound" if at_bound else ""
-    return tag("details", tag("summary", f"The {name} point ({several(len(x), 'coordinate')}{edge})"),
+    return tag("details", tag("summary", f"The {name} point ({counted(f'{len(x):,}', 'coordinate')}{edge})"),
                tag("pre", tag("code", f"[{shown}]"), id=f"{name}-x"))  # fmt: skip
 
 
