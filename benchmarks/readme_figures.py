@@ -24,10 +24,10 @@ def main() -> None:
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((N, N)))[0]
     for text, fun, budget, seeds in (
         ("the example", bowl(1, None), 6_000, range(20)),
-        ("rotated", bowl(1, turn), 6_000, range(3)),
-        ("rotated", bowl(1, turn), 60_000, range(3)),
-        ("rotated, ripples three times as deep", bowl(3, turn), 6_000, range(3)),
-        ("rotated, ripples three times as deep", bowl(3, turn), 60_000, range(3)),
+        ("rotated", bowl(1, turn), 6_000, range(10)),
+        ("rotated", bowl(1, turn), 60_000, range(10)),
+        ("rotated, ripples three times as deep", bowl(3, turn), 6_000, range(10)),
+        ("rotated, ripples three times as deep", bowl(3, turn), 60_000, range(10)),
     ):
         ends = [minimize(fun, [(-5, 5)] * N, budget=budget, seed=seed).fun for seed in seeds]
         print(f"{text}, {budget} evaluations: {' '.join(f'{y:.1e}' for y in sorted(ends))}", flush=True)
