@@ -254,6 +254,24 @@ def test_a_mean_is_recommended_though_its_samples_are_worse_than_the_start():
     assert value < np.median(samples[-1])
 
 
+def test_in_many_dimensions_what_a_descent_has_gained_is_not_lost():
+    """Noise is slight beside the first values, and large beside what is left."""
+    for seed in range(3):
+        s, rng = schedule(100, seed, budget=3000), np.random.default_rng(seed)
+        first = bowl(s.search.start[None])[0]
+
+        def fun(u, rng=rng, first=first):
+            return bowl(u) + 1e-3 * first * rng.standard_normal(len(u))
+
+        run(s, fun, 600)
+        s.repeats.strikes = 3
+        u = s.propose()
+        s.learn(u, fun(u))
+        gained = bowl(s.noisy.mean[None])[0]
+        run(s, fun, 2000)
+        assert bowl(s.favorite[0][None])[0] < 0.2 * gained < 0.02 * first
+
+
 def test_the_last_batch_cut_by_the_budget_moves_nothing():
     s = noisy_schedule(3)
     run(s, bowl, 400)

@@ -18,7 +18,8 @@ from .race import Race
 from .schedule import Schedule
 from .separable import Separable
 
-_SIGMA = 0.4
+# The first standard deviation under noise, and that in many dimensions around a point that has gained.
+_SIGMA, _NEAR = 0.4, 0.1
 # From so many dimensions on, what a model of all curvature costs, in evaluations and in time, is not worth it.
 _MANY = 64
 # Under noise, points in a batch for each dimension, in few dimensions and in many, and batches that the budget must pay
@@ -143,7 +144,9 @@ class Watched:
         if self.noisy is None:
             self.search.learn(u, y)
             if self.repeats.noisy:
-                self._begin(self.repeats.try_best(self.search.start), _SIGMA)
+                place = self.repeats.try_best(self.search.start)
+                gained = not np.array_equal(place, self.search.start)
+                self._begin(place, _NEAR if gained and len(place) >= _MANY else _SIGMA)
         else:
             if math.isfinite(y[0]):
                 self.at_means = [*self.at_means, float(y[0])][-_RECENT:]
