@@ -215,7 +215,7 @@ def test_a_page_shows_what_its_algorithm_does(chromium: str, tmp_path: Path) -> 
         dom, pages[algorithm] = opened(chromium, store)
         tables[algorithm] = re.findall(r"<th><code>(\w+)</code></th>", dom)
     every = [field.name for field in dataclasses.fields(Settings)]
-    for algorithm in (EGL, ConvergentEGL, Own):
+    for algorithm in (EGL, Own):
         assert set(CHARTS) <= set(pages[algorithm].inside)
         assert sorted(tables[algorithm]) == sorted(every)
         assert "uses no others" not in pages[algorithm].inside["settings"]
@@ -223,7 +223,14 @@ def test_a_page_shows_what_its_algorithm_does(chromium: str, tmp_path: Path) -> 
     assert not OF_THE_PAPER & set(page.inside)
     assert tables[AutoEGL] == ["m"]
     assert "AutoEGL uses no others." in page.inside["settings"]
-    assert "output map" not in "".join(page.inside.values())
+    page, table = pages[ConvergentEGL], tables[ConvergentEGL]
+    assert set(CHARTS) - set(page.inside) == {"mapped"}
+    assert {"m", "model", "epsilon", "exploration", "perturbation"} <= set(table)
+    assert not {"output_map", "region", "replay", "alpha", "n_max"} & set(table)
+    for page in (pages[AutoEGL], pages[ConvergentEGL]):
+        text = "".join(page.inside.values())
+        assert "output map" not in text
+        assert "mapped" not in text
 
 
 def test_restarts_are_marked(chromium: str, tmp_path: Path) -> None:

@@ -33,6 +33,13 @@ class Descent:
     gradient_norm: float = math.nan
 
 
+# Settings of what this algorithm does without: both maps, the replay, algorithm 3's rules of stepping and shrinking.
+_UNUSED = (
+    *("warmup_factor", "replay", "region", "region_factor", "output_map", "output_quantile", "output_rate"),
+    *("epsilon_factor", "epsilon_min", "step", "alpha", "cap", "jump", "shrink_rule", "n_max", "n_min"),
+)
+
+
 class ConvergentEGL(AskTell):
     """Gradient descent along the mean-gradient, with alpha and epsilon falling together (paper alg. 2).
 
@@ -97,6 +104,11 @@ class ConvergentEGL(AskTell):
         self.gamma_alpha, self.gamma_epsilon = gamma_alpha, gamma_epsilon
         self.constant, self.epsilon_bar = constant, epsilon_bar
         super().__init__(bounds, x0, **rest)
+
+    @classmethod
+    def uses(cls, setting: str) -> bool:
+        """See ``AskTell.uses``."""
+        return setting not in _UNUSED
 
     def _start(self) -> None:
         s, n = self.settings, self.n

@@ -103,10 +103,9 @@ def _region(run: Record) -> Html:
         Curve("alpha", run.nfev, run.series("alpha"), GREEN, about="(step size)"),
         Curve("restart", run.nfev[begun], epsilon[begun], BLUE, "dots", about=f"({len(begun):,} in all)"),
     ]
-    title = "Region and exploration"
+    title = "Region and exploration" if run.algorithm.uses("region") else "Exploration"
     note = "How far the search looks around its candidate; it shrinks as the search settles. No unit, log scale."
     if run.in_passes:
-        title = "Exploration"
         note = "How far the current pass looks around; it shrinks as the pass settles. Half the box is 1, log scale."
     return _over_batches("region", title, note, "size, log scale", curves, run)
 
@@ -116,7 +115,8 @@ def _model(run: Record) -> Html:
         Curve("gradient norm", run.nfev, run.series("gradient_norm"), BLUE),
         Curve("model loss", run.nfev, run.series("loss"), ORANGE, "dashed"),
     ]
-    note = "The learned gradient, and the error of its model on the pairs, in mapped values. No unit, log scale."
+    values = ", in mapped values" if run.algorithm.uses("output_map") else ""
+    note = f"The learned gradient, and the error of its model on the pairs{values}. No unit, log scale."
     return _over_batches("model", "Gradient norm and model loss", note, "norm and loss, log scale", curves, run)
 
 

@@ -78,7 +78,7 @@ class Record:
     @property
     def in_passes(self) -> bool:
         """Whether one pass follows another, each with a candidate and a region of its own."""
-        return not self.algorithm.uses("region")
+        return not self.algorithm.uses("model")
 
     @property
     def noisy(self) -> bool:
