@@ -235,6 +235,8 @@ def test_a_penalty_is_no_value_that_was_found():
     res = minimize(lambda x: np.nan if x[0] < -1 else f(x) + 1000, BOX, budget=300, on_error=0.0)
     assert not res.success
     assert res.message.endswith("No value is below on_error = 0, which stands for failed ones: choose a larger one.")
+    res = minimize(lambda x: np.nan, BOX, budget=50, on_error=0.0, target=1.0)
+    assert res.status is Status.BUDGET
 
 
 def test_retries_cost_no_budget():

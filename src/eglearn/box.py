@@ -92,6 +92,13 @@ class Box:
         inside: Mask = np.all((x >= self.low) & (x <= self.high), axis=-1)
         return inside
 
+    def covers(self, x: Array, margin: float) -> bool:
+        """Whether a point (n,) is in the window, up to a share of its half width."""
+        free = x[self.free]
+        with np.errstate(over="ignore"):
+            low, high = self._low - margin * self._half, self._high + margin * self._half
+        return bool(((free >= low) & (free <= high)).all())
+
     def confines(self, x: Array) -> bool:
         """Whether a point (n,) is at the edge of the window, or beyond, in a coordinate that has no bound there."""
         free = x[self.free]

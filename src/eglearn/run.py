@@ -152,13 +152,13 @@ def minimize(
         loop = _Loop(optimiser, int(budget), evaluator, file, on_error == "raise", penalty, limits)
         try:
             loop.resume()
-            if target is not None and loop.optimiser.best_y <= target:  # reached before, if the run is resumed
+            if target is not None and loop.found <= target:  # reached before, if the run is resumed
                 status = Status.TARGET
             while status is None:
                 status = loop.stop()
                 if status is None:
                     loop.one_batch()
-                    if target is not None and loop.optimiser.best_y <= target:
+                    if target is not None and loop.found <= target:
                         status = Status.TARGET
                     elif max_seconds is not None and time.monotonic() - started >= max_seconds:
                         status = Status.TIME
@@ -269,7 +269,7 @@ class _Loop:
         if self.store is not None and number > self.reported:
             due = number % _CHECKPOINT_EVERY == _CHECKPOINT_EVERY - 1
             progress = self.optimiser.progress() | {
-                "best": self.optimiser.best_y,
+                "best": self.found,
                 "nfev": self.optimiser.nfev,
                 "n_failed": self.n_failed,
                 "seconds_evaluating": evaluated - begun,
@@ -285,18 +285,26 @@ class _Loop:
         self.first_error = self.first_error or outcome.error
         return self.penalty
 
+    @property
+    def found(self) -> float:
+        """The lowest value; NaN if there is none, or only the one that stands for failures."""
+        return math.nan if self._stands_in else float(self.optimiser.best_y)
+
+    @property
+    def _stands_in(self) -> bool:
+        return self.n_failed > 0 and self.optimiser.best_y == self.penalty
+
     def result(self, status: Status, reason: str = "") -> Result:
         """The state of the run as a result."""
         opt = self.optimiser
         progress = opt.progress()
-        stands_in = self.n_failed > 0 and opt.best_y == self.penalty
         message = describe(
             status, opt.nfev, self.n_failed, self.first_error, fixed=opt.n == 0, noisy=progress.get("noisy") == 1,
-            penalty=self.penalty if stands_in else None, **self.limits,
+            penalty=self.penalty if self._stands_in else None, **self.limits,
         )  # fmt: skip
         return Result(
             x=opt.best_x,
-            fun=math.nan if stands_in else float(opt.best_y),
+            fun=self.found,
             x_favorite=opt.x_favorite,
             nfev=opt.nfev,
             nit=opt.nit,

@@ -104,6 +104,20 @@ def test_a_better_point_beyond_the_window_is_where_the_search_goes_on():
     assert opt.best_y < 1e-12
 
 
+@pytest.mark.parametrize("told_as", [np.float64, np.float32])
+def test_points_on_the_edge_are_told_one_by_one(told_as):
+    """Also rounded, which may lead beyond it."""
+    fun, opt = bowl_at(1e6), AutoEGL([(None, None)] * 3, [0.1, 0.2, 0.3], scale=0.7, budget=80)
+    edges = told = 0
+    while not opt.stop() and told < 80:
+        for x in opt.ask()[::-1]:
+            edges += opt.box.confines(x)
+            opt.tell(told_as(x).astype(float), fun(x))
+            told += 1
+    assert edges > 1
+    assert opt.nfev == 80  # each was taken for the one that was asked for
+
+
 def test_the_start_is_evaluated_to_the_last_bit():
     for bounds, scale in (((-5, 5), None), ((0, None), 1.0), ((None, None), 3.0)):
         opt = AutoEGL([bounds] * 3, [0.1, 0.2, 0.7], scale=scale, budget=10)

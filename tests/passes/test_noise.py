@@ -7,6 +7,7 @@ from tests.passes.driver import centre, continues_exactly, ellipsoid, rosenbrock
 from eglearn import AutoEGL, Status, minimize
 from eglearn.passes import Adaptation, Race, Secant, Separable, Watched
 from eglearn.passes.noise import Repeats
+from eglearn.passes.stopping import reason_to_stop
 from eglearn.passes.watched import noisy_size
 
 
@@ -435,6 +436,19 @@ def test_a_pass_that_failed_is_followed_by_a_closer_one_where_values_are():
     s.learn(u, np.full(len(u), np.nan))
     np.testing.assert_array_equal(s.noisy.mean, s.ended_u)
     assert s.noisy.sigma == 0.2
+
+
+def test_values_whose_differences_overflow_have_quantiles():
+    huge = 1.7e308 * np.array([-1.0, 1.0])
+    history = []
+    assert reason_to_stop(history, huge, 1, 0.1, noisy=True) is None
+    assert history == [0.0]
+    repeats = Repeats(np.zeros(2))
+    repeats.strikes = 3
+    repeats.try_best(np.zeros(2))
+    u = repeats.add(np.ones((4, 2)), 0)
+    repeats.take(u, np.concatenate([np.ones(4), np.repeat(huge, [15, 5])]))  # the quantile is between both
+    assert -1.0e308 < repeats.y < -0.8e308
 
 
 def test_values_near_the_largest_float_have_a_median():

@@ -7,21 +7,18 @@ depends only on which point has which value.
 
 from __future__ import annotations
 
-import os
-import platform
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
-from .. import __version__
 from .._typing import Array, State
 from ..box import Box, make_box
 from ..result import Status
 from ..settings import Settings
-from .batch import Batch
+from .batch import SAME_POINT, Batch
+from .environment import differing, environment
 
 FORMAT = 4
 """Version of the state's layout."""
@@ -232,13 +229,13 @@ class AskTell(ABC):
         """Find out for each point whether it was asked for."""
         batch = self._pending
         for point, u, value in zip(x, self.box.to_u(x), y, strict=True):
-            beyond = self.box.confines(point)  # then u is not where it is
-            row = None if batch is None or beyond else batch.row_of(point, u)
+            here = self.box.covers(point, SAME_POINT)  # else u is not where it is
+            row = batch.row_of(point, u) if batch is not None and here else None
             if batch is not None and row is not None:
                 batch.move(row, point, u)
                 self._answer(batch, np.array([row]), np.array([value]))
             elif np.isfinite(value):
-                if not beyond:
+                if here:
                     self._foreign.append((u, float(value)))
                 self._note_best(point, u, float(value))
 
@@ -389,24 +386,11 @@ class AskTell(ABC):
         return self
 
     def _environment(self) -> dict[str, Any]:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        return {
-            "eglearn": __version__,
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "python": platform.python_version(),
-            "machine": platform.machine(),
-            "threads": os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or str(cores),
-        }
+        return environment()
 
     def differences(self, state: State) -> list[str]:
         """What differs between this environment and the one that made ``state``, in sentences; none: exact."""
-        here, there = self._environment(), state["made_with"]
-        return [
-            f"{name} is {here.get(name)}, the state was made with {there.get(name)}"
-            for name in sorted(here.keys() | there.keys())
-            if here.get(name) != there.get(name)
-        ]
+        return differing(self._environment(), state["made_with"])
 
 
 def _whole_number(budget: Any) -> int:

@@ -13,7 +13,7 @@ from ..serialize import copied
 
 # A told point this close to an asked one (as a fraction of the cube's half-width) is that point, rounded by its
 # way through text or float32. It is learned from where it really is.
-_SAME_POINT = 1e-6
+SAME_POINT = 1e-6
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Batch:
             return None  # told again: a second measurement
         distance = np.abs(self.u[waiting] - u).max(axis=1)
         nearest = int(np.argmin(distance))
-        return int(waiting[nearest]) if distance[nearest] <= _SAME_POINT else None
+        return int(waiting[nearest]) if distance[nearest] <= SAME_POINT else None
 
     def move(self, row: int, x: Array, u: Array) -> None:
         """The point of that row was evaluated there."""
