@@ -26,11 +26,11 @@ import numpy as np
 import torch
 
 from eglearn import Settings
-from eglearn.exploration import sampler
-from eglearn.models import make_model
-from eglearn.region import TanhRegion
-from eglearn.replay import Replay, Samples
-from eglearn.scaling import OutputMap
+from eglearn.learning.memory import Replay, Samples
+from eglearn.learning.models import make_model
+from eglearn.learning.output import OutputMap
+from eglearn.learning.regions import TanhRegion
+from eglearn.learning.samplers import sampler
 
 N, BATCH, BATCHES = 40, 64, 32
 REFERENCE = 60  # minibatches of single pairs

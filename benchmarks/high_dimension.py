@@ -27,8 +27,8 @@ import time
 import numpy as np
 
 from eglearn import Settings
-from eglearn.models import make_model
-from eglearn.replay import Samples
+from eglearn.learning.memory import Samples
+from eglearn.learning.models import make_model
 
 DIMENSIONS = (784, 2000)
 

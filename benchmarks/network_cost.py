@@ -21,7 +21,7 @@ import torch
 from gradient_quality import PAPER, N, make_data
 
 from eglearn.bench.ours import trained
-from eglearn.models import make_model
+from eglearn.learning.models import make_model
 
 BAR = 1 / 40
 SEEDS = 5

@@ -20,10 +20,10 @@ from matplotlib.patches import Circle, Rectangle
 from PIL import Image
 
 from eglearn import EGL, Settings
-from eglearn.models import make_model
-from eglearn.region import LinearRegion
-from eglearn.replay import Replay
-from eglearn.scaling import OutputMap
+from eglearn.learning.memory import Replay
+from eglearn.learning.models import make_model
+from eglearn.learning.output import OutputMap
+from eglearn.learning.regions import LinearRegion
 
 HALF_WIDTH = 5.0  # of the box: from lengths in the cube to lengths in x
 BOUNDS = [(-HALF_WIDTH, HALF_WIDTH)] * 2

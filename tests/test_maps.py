@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from eglearn.models.closed_form import Affine, Constant
-from eglearn.region import LinearRegion
-from eglearn.replay import Replay
-from eglearn.scaling import OutputMap
+from eglearn.learning.memory import Replay
+from eglearn.learning.models.closed_form import Affine, Constant
+from eglearn.learning.output import OutputMap
+from eglearn.learning.regions import LinearRegion
 from eglearn.settings import Settings
 
 N = 4

@@ -6,10 +6,10 @@ import math
 import pytest
 
 from eglearn import serialize
-from eglearn.exploration import EXPLORATIONS
-from eglearn.pairs import LOSSES, ORDERS
-from eglearn.region import REGIONS
-from eglearn.scaling import OUTPUT_MAPS
+from eglearn.learning.output import OUTPUT_MAPS
+from eglearn.learning.pairs import LOSSES, ORDERS
+from eglearn.learning.regions import REGIONS
+from eglearn.learning.samplers import EXPLORATIONS
 from eglearn.settings import MODELS, NETWORKS, Settings
 
 FIELDS = [f.name for f in dataclasses.fields(Settings)]

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from .exploration import EXPLORATIONS
-from .pairs import LOSSES, ORDERS
-from .scaling import OUTPUT_MAPS
+from .learning.output import OUTPUT_MAPS
+from .learning.pairs import LOSSES, ORDERS
+from .learning.samplers import EXPLORATIONS
 
 MODELS = ("constant", "affine", "fc", "spline")
 NETWORKS = ("fc", "spline")

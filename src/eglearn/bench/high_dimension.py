@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..algorithms import EGL, IGL
-from ..algorithms.base import AskTell
+from ..asktell import AskTell
 from ..settings import Settings
 from . import ours
 from .ablations import ABLATIONS, Ablation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..algorithms import EGL, IGL, default_algorithm
-from ..algorithms.base import AskTell
+from ..asktell import AskTell
 from ..settings import Settings
 from .algorithms import Run, algorithm
 

@@ -21,8 +21,8 @@ import numpy as np
 
 from .. import plots
 from .._typing import Array
-from ..models import make_model
-from ..replay import Samples
+from ..learning.memory import Samples
+from ..learning.models import make_model
 from ..settings import Settings
 from .base import Finding, Outcome, Progress, experiment, write_csv
 from .sections import one_thread

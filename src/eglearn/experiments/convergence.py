@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from .. import plots
 from .._typing import Array
-from ..algorithms.convergent import ConvergentEGL
+from ..search.convergent import ConvergentEGL
 from ..settings import Settings
 from .base import Finding, Outcome, Progress, experiment, write_csv
 

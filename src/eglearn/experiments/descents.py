@@ -10,11 +10,11 @@ import numpy as np
 
 from .._typing import Array
 from ..bench.problems import NoiseFree, Problem
-from ..exploration import ball
-from ..models import make_model
-from ..region import LinearRegion
-from ..replay import Replay, Samples
-from ..scaling import OutputMap
+from ..learning.memory import Replay, Samples
+from ..learning.models import make_model
+from ..learning.output import OutputMap
+from ..learning.regions import LinearRegion
+from ..learning.samplers import ball
 from ..settings import Settings
 
 HALF_WIDTH = 5.0  # of COCO's box: from u in [-1, 1] to x

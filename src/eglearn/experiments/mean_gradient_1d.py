@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._typing import Array
-from ..replay import Samples
+from ..learning.memory import Samples
 from ..settings import Settings
 from .base import Finding, Outcome, Progress, experiment, write_csv
 from .sections import Section, one_thread, sign_changes
@@ -68,7 +68,7 @@ def learn(kind: str, size: float, rng: np.random.Generator) -> Curves:
     """Train the value network, and one gradient network for each epsilon, all of the same architecture."""
     import torch
 
-    from ..models.networks import GradientNetwork, ValueNetwork
+    from ..learning.models.networks import GradientNetwork, ValueNetwork
 
     steps = max(1, round(_STEPS * size))
     settings = Settings.for_model(

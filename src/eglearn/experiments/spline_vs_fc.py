@@ -46,7 +46,7 @@ def network(kind: str, blocks: int, rng: np.random.Generator) -> nn.Module:
     """The spline network, or (``plain``) the same without the splines: the input goes straight to the first layer."""
     from torch import nn
 
-    from ..models.layers import Linear, Residual, SplineNet
+    from ..learning.models.layers import Linear, Residual, SplineNet
 
     if kind != PLAIN:
         settings = Settings.for_model("spline", splines=_SPLINES, width=_WIDTH, blocks=blocks, spline_kind=kind)

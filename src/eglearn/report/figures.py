@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from .._typing import Array
+from ..learning.output import OutputMap
 from ..result import counted
-from ..scaling import OutputMap
 from .charts import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, Axis, Curve, chart
 from .markup import Html, duration, number, tag
 from .record import Record

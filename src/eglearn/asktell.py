@@ -1,0 +1,400 @@
+"""Ask and tell: what every algorithm has in common.
+
+An algorithm proposes a batch, waits until each of its points has a value (or is known to have failed), learns
+from the whole batch, and proposes the next. Values may come in any pieces and any order; what is learned
+depends only on which point has which value.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ._typing import Array, State
+from .batch import SAME_POINT, Batch
+from .box import Box, make_box
+from .environment import differing, environment
+from .result import Status
+from .settings import Settings
+
+FORMAT = 4
+"""Version of the state's layout."""
+
+# A batch whose points differ by less than a few units in the last place of the cube holds no more information.
+_RESOLUTION = 2.0**-49
+
+
+# Failed points that end a run, see ``stop``: small batches may be bad luck, and what fails may be most of the box.
+_HOPELESS, _HOPELESS_BY_N, _HOPELESS_SHARE, _SURELY_HOPELESS = 30, 10, 0.1, 1000
+
+
+class AskTell(ABC):
+    """The frame of an algorithm: box, budget, pending batch, best point, exact state.
+
+    Parameters
+    ----------
+    bounds, x0, scale
+        See ``eglearn.minimize``.
+    budget : int
+        Number of points that may be asked for.
+    seed : int or None
+        Seed of the generator; None takes one from the operating system.
+    settings : Settings or None
+    """
+
+    defaults: ClassVar[Settings] = Settings()
+
+    def __init__(
+        self,
+        bounds: Any,
+        x0: Any = None,
+        *,
+        budget: int,
+        seed: int | None = 0,
+        scale: Any = None,
+        settings: Settings | None = None,
+    ) -> None:
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+            raise ValueError(f"seed = {seed!r}: it must be a whole number, 0 or more, or None")
+        self.box = make_box(bounds, x0, scale)
+        self.budget = _whole_number(budget)
+        self.settings = self.defaults if settings is None else settings
+        if not isinstance(self.settings, Settings):
+            raise TypeError(f"settings is a {type(settings).__name__}: it must be a Settings")
+        self._rng = np.random.Generator(np.random.PCG64(seed))
+        self._begin()
+
+    def __repr__(self) -> str:
+        done = f"{self.nfev} of {self.budget} evaluations, lowest value {self.best_y:g}"
+        return f"<{type(self).__name__} in {self.n} coordinates: {done}>"
+
+    def _begin(self) -> None:
+        self.nfev = 0
+        self.nit = 0
+        self.n_failed = 0
+        self._best_y = np.nan
+        self._best_u, self._best_x = self.box.start, self.box.x0 + 0.0
+        self._pending: Batch | None = None
+        self._cut: State | None = None
+        """If the budget cut the last batch short: that batch, and the position before it."""
+        self._foreign: list[tuple[Array, float]] = []
+        self._failed_in_a_row = self._failed_points = 0
+        self._converged = False
+        if self.n > 0:
+            self._start()
+
+    # --- what an algorithm adds ---------------------------------------------------------------------------------
+
+    @classmethod
+    def uses(cls, setting: str) -> bool:
+        """Whether that setting means anything here; a report shows nothing that hangs on the others."""
+        return True
+
+    @abstractmethod
+    def _start(self) -> None:
+        """Prepare a search from ``self.box.start``; ``self.settings``, ``self._rng`` and ``self.nfev`` are ready."""
+
+    @abstractmethod
+    def _propose(self) -> Array:
+        """The next batch (k, n_free) in canonical coordinates; the first row is the candidate."""
+
+    @abstractmethod
+    def _learn(self, u: Array, y: Array, foreign_u: Array, foreign_y: Array) -> None:
+        """Learn from a finished batch (NaN: failed) and from points that were not asked for."""
+
+    @abstractmethod
+    def _search_state(self) -> State:
+        """Everything that ``_propose`` and ``_learn`` depend on."""
+
+    @abstractmethod
+    def _load_search_state(self, state: State) -> None:
+        """Go on from ``state``."""
+
+    @property
+    @abstractmethod
+    def candidate_u(self) -> Array:
+        """The current candidate in canonical coordinates."""
+
+    @abstractmethod
+    def _progress(self) -> dict[str, float]:
+        """What ``progress`` tells."""
+
+    # --- ask and tell -------------------------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Dimension of the search: coordinates that are not fixed."""
+        return self.box.n_free
+
+    @property
+    def best_y(self) -> float:
+        """The lowest value so far; NaN if there is none."""
+        return self._best()[2]
+
+    @property
+    def best_u(self) -> Array:
+        """Where it was found, canonical coordinates."""
+        return self._best()[1]
+
+    @property
+    def best_x(self) -> Array:
+        """The best point so far, as it was evaluated; the start if there is none."""
+        return self._best()[0].copy()
+
+    def _best(self) -> tuple[Array, Array, float]:
+        """The best of the finished batches and of what is known of the pending one: x, u and value."""
+        if self._pending is not None and (best := self._pending.best()) and not self._best_y <= best[2]:
+            return best
+        return self._best_x, self._best_u, self._best_y
+
+    @property
+    def x_favorite(self) -> Array:
+        """The current candidate: what the algorithm would recommend if values are noisy."""
+        return self._to_x(self.candidate_u[None])[0] if self.n > 0 else self.best_x
+
+    def progress(self) -> dict[str, float]:
+        """Numbers that tell how the search goes, for displays and reports.
+
+        All have ``candidate``, the value at the candidate, and ``epsilon``, the radius of the samples around it.
+        Of AutoEGL, the candidate is the best point of the current pass. It has ``restarts``, how many there were,
+        and ``noisy``, 1 once noise was found that matters: then ``candidate`` is an estimate of the value at
+        ``x_favorite``, the median of values at the last of such points.
+        """
+        return self._progress() if self.n > 0 else {"candidate": self.best_y, "epsilon": np.nan}
+
+    def _to_x(self, u: Array) -> Array:
+        """User points; of the best point the very one that was evaluated, since rounding may lead beside it."""
+        x: Array = self.box.to_x(u)
+        best_x, best_u, _ = self._best()
+        x[(u == best_u).all(axis=1)] = best_x
+        return x
+
+    def stop(self) -> Status | None:
+        """Why the run is over, or None.
+
+        ALL_FAILED: two batches in a row failed as a whole, and with them 30 points, 10 n points and a tenth of the
+        budget, or 1,000 points if that is less.
+        """
+        limit = max(_HOPELESS, _HOPELESS_BY_N * self.n, _HOPELESS_SHARE * self.budget)
+        if self._failed_in_a_row >= 2 and self._failed_points >= min(limit, _SURELY_HOPELESS):
+            return Status.ALL_FAILED
+        if self._pending is not None:
+            return None
+        if self._converged:
+            return Status.CONVERGED
+        if self.nfev >= self.budget:
+            return Status.BUDGET
+        return None
+
+    def ask(self) -> Array:
+        """Points (k, n) to evaluate, all inside the bounds.
+
+        Asked again before all of them have an answer, the same points come, without those already told.
+        """
+        if why := self.stop():
+            raise RuntimeError(f"the run is over ({why.name}): ask() has no more points; check stop() before asking")
+        if self._pending is None:
+            x = self._to_x(self._propose() if self.n > 0 else np.empty((1, 0)))
+            # Back from x: what is learned from must be what is evaluated, rounding included.
+            self._pending = Batch.asked(x, self.box.to_u(x))
+        open_points: Array = self._pending.x[self._open(self._pending)]
+        return open_points
+
+    def _open(self, batch: Batch) -> npt.NDArray[np.intp]:
+        """Rows without an answer, as far as the budget allows for them."""
+        return batch.waiting[: self.budget - self.nfev]
+
+    def tell(self, x: Any, y: Any) -> None:
+        """Hand over values: any part of the asked points in any order, and points nobody asked for.
+
+        Parameters
+        ----------
+        x : array-like (k, n) or (n,)
+        y : array-like (k,) or number
+            NaN, None or an infinite value says that the evaluation failed.
+        """
+        x, y = self._checked(x, y)
+        batch = self._pending
+        if batch is not None and np.array_equal(x, batch.x[rows := self._open(batch)]):  # the usual case
+            self._answer(batch, rows, y)
+        else:
+            self._sort_in(x, y)
+        if batch is not None and (batch.told.all() or self.nfev >= self.budget):
+            self._finish(batch)
+
+    def _sort_in(self, x: Array, y: Array) -> None:
+        """Find out for each point whether it was asked for."""
+        batch = self._pending
+        for point, u, value in zip(x, self.box.to_u(x), y, strict=True):
+            here = self.box.covers(point, SAME_POINT)  # else u is not where it is
+            row = batch.row_of(point, u) if batch is not None and here else None
+            if batch is not None and row is not None:
+                batch.move(row, point, u)
+                self._answer(batch, np.array([row]), np.array([value]))
+            elif np.isfinite(value):
+                if here:
+                    self._foreign.append((u, float(value)))
+                self._note_best(point, u, float(value))
+
+    def _answer(self, batch: Batch, rows: npt.NDArray[np.intp], values: Array) -> None:
+        self.nfev += len(rows)
+        self.n_failed += batch.answer(rows, values)
+
+    def _checked(self, x: Any, y: Any) -> tuple[Array, Array]:
+        for name, given in (("x", x), ("y", y)):
+            if (kind := np.asarray(given).dtype).kind in "cSU":
+                raise ValueError(f"tell() takes numbers, but {name} holds {kind.name}: convert it first")
+        try:
+            points = np.array(x, dtype=np.float64)
+            values = np.atleast_1d(np.array(y, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"tell() takes numbers, NaN for failed evaluations ({error})") from error
+        if points.ndim == 1 and values.shape == (1,):
+            points = points[None]
+        if points.ndim != 2 or points.shape[1] != self.box.n:
+            raise ValueError(f"x has shape {points.shape}: it must be (k, {self.box.n})")
+        if values.shape != (len(points),):
+            raise ValueError(f"y has shape {values.shape} for {len(points)} points: it must be ({len(points)},)")
+        outside = ~self.box.contains(points)
+        if outside.any():
+            raise ValueError(f"x[{int(np.argmax(outside))}] is outside the bounds: such a point cannot be learned from")
+        return points + 0.0, values  # + 0.0 turns -0.0, which compares equal but has other bytes, into 0.0
+
+    def _note_best(self, x: Array, u: Array, y: float) -> None:
+        if not self._best_y <= y:  # also when it is NaN: nothing known yet
+            self._best_x, self._best_u, self._best_y = x.copy(), u.copy(), y
+
+    def _finish(self, batch: Batch) -> None:
+        self._cut = None if batch.told.all() else {"batch": batch.state(), **self._position()}
+        u, y = batch.u[batch.told], batch.y[batch.told]
+        if best := batch.best():
+            self._note_best(*best)
+            self._failed_in_a_row = self._failed_points = 0
+        else:
+            self._failed_in_a_row += 1
+            self._failed_points += len(y)
+        self._converged = len(y) > 1 and bool((np.ptp(u, axis=0) <= _RESOLUTION).all())
+        foreign_u = np.array([u for u, _ in self._foreign]).reshape(len(self._foreign), self.n)
+        foreign_y = np.array([y for _, y in self._foreign])
+        self._foreign = []
+        self._pending = None
+        self.nit += 1
+        if self.n > 0:
+            self._learn(u, y, foreign_u, foreign_y)
+            if not np.isnan(self._best_y) and self.box.confines(self._best_x):
+                self._widen()
+        else:
+            self._converged = True
+
+    def _widen(self) -> None:
+        """A better point may be beyond the window: begin again at the best one, in a wider window."""
+        self.box.widen(self._best_x)
+        self._best_u, self._converged = self.box.start, False
+        self._start()
+
+    def extend(self, budget: int) -> None:
+        """Allow more evaluations, ``budget`` in all: a run that has used its budget goes on from where it ended.
+
+        A batch that the old budget cut short is asked for in full, and learned from as if it had never been. So the run
+        is the one that the new budget would have made from the beginning, but for what AutoEGL planned for the old one.
+
+        Parameters
+        ----------
+        budget : int
+            At least the present one.
+        """
+        whole = _whole_number(budget)
+        if whole < self.budget:
+            raise ValueError(f"budget = {budget}: it is {self.budget} already, and can only grow")
+        more, self.budget = whole > self.budget, whole
+        if more and self._cut is not None:
+            since = self._foreign
+            self._go_to(self._cut)
+            self._foreign += since
+            self._pending, self._cut, self._converged = Batch.from_state(self._cut["batch"]), None, False
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        """Everything needed to go on bit for bit, as plain arrays and scalars (``serialize.dumps`` makes bytes)."""
+        return {
+            "format": FORMAT,
+            "algorithm": type(self).__name__,
+            "made_with": self._environment(),
+            "box": self.box.state(),
+            "budget": self.budget,
+            "settings": self.settings.state(),
+            "nfev": self.nfev,
+            "nit": self.nit,
+            "n_failed": self.n_failed,
+            "best_y": self._best_y,
+            "best_x": self._best_x.copy(),
+            "converged": self._converged,
+            "pending": None if self._pending is None else self._pending.state(),
+            "cut": self._cut,
+            **self._position(),
+        }
+
+    def _position(self) -> State:
+        """The part of the state that learning from a batch depends on."""
+        return {
+            "window": self.box.window(),
+            "rng": self._rng.bit_generator.state,
+            "failed_in_a_row": self._failed_in_a_row,
+            "failed_points": self._failed_points,
+            "foreign_u": [u.copy() for u, _ in self._foreign],
+            "foreign_y": [y for _, y in self._foreign],
+            "search": self._search_state() if self.n > 0 else {},
+        }
+
+    def _go_to(self, position: State) -> None:
+        self.box.load_window(position["window"])
+        self._best_u = self.box.to_u(self._best_x[None])[0]
+        self._rng.bit_generator.state = position["rng"]
+        self._failed_in_a_row, self._failed_points = position["failed_in_a_row"], position["failed_points"]
+        self._foreign = list(zip(position["foreign_u"], position["foreign_y"], strict=True))
+        if self.n > 0:
+            self._load_search_state(position["search"])
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The optimiser that ``state()`` described, ready to go on.
+
+        ``differences(state)`` tells whether this environment is the one in which the state was made; only then
+        is the continuation exact to the last bit.
+        """
+        if state.get("format") != FORMAT:
+            raise ValueError(f"state has format version {state.get('format')!r}: this eglearn reads version {FORMAT}")
+        if state["algorithm"] != cls.__name__:
+            raise ValueError(f"state belongs to {state['algorithm']}: use {state['algorithm']}.from_state")
+        self = cls.__new__(cls)
+        self.box = Box.from_state(state["box"])
+        self.budget = state["budget"]
+        self.settings = Settings.from_state(state["settings"])
+        self._rng = np.random.Generator(np.random.PCG64(0))
+        self._begin()
+        self.nfev, self.nit, self.n_failed = state["nfev"], state["nit"], state["n_failed"]
+        self._best_y, self._best_x = state["best_y"], state["best_x"].copy()
+        self._converged = state["converged"]
+        if state["pending"] is not None:
+            self._pending = Batch.from_state(state["pending"])
+        self._cut = state["cut"]
+        self._go_to(state)
+        return self
+
+    def _environment(self) -> dict[str, Any]:
+        return environment()
+
+    def differences(self, state: State) -> list[str]:
+        """What differs between this environment and the one that made ``state``, in sentences; none: exact."""
+        return differing(self._environment(), state["made_with"])
+
+
+def _whole_number(budget: Any) -> int:
+    number = isinstance(budget, int | float | np.integer) and not isinstance(budget, bool)
+    if not number or not 0 <= budget < np.inf or budget != int(budget):  # 1e4 is welcome
+        raise ValueError(f"budget = {budget!r}: it must be a whole number of evaluations, 0 or more")
+    return int(budget)

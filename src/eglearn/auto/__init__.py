@@ -1,0 +1,1 @@
+"""The default: which searches run, and who runs next."""

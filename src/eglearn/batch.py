@@ -1,0 +1,95 @@
+"""The batch that waits for its values: which told point is which asked one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ._typing import Array, Mask, State
+from .serialize import copied
+
+# A told point this close to an asked one (as a fraction of the cube's half-width) is that point, rounded by its
+# way through text or float32. It is learned from where it really is.
+SAME_POINT = 1e-6
+
+
+@dataclass
+class Batch:
+    """Points that were asked for, and what is known of them."""
+
+    x: Array
+    """(k, n) in the user's coordinates, as they were handed out."""
+    u: Array
+    """(k, n_free) in canonical coordinates: where the evaluated points really are."""
+    y: Array
+    """(k,) values; NaN where the evaluation failed or is still to come."""
+    told: Mask
+    """(k,) of bool: whether an answer has come."""
+    at: Array | None = None
+    """(k, n) where they were evaluated, if that is not x to the last bit."""
+    rows: dict[bytes, list[int]] | None = None
+    """Rows by the bytes of x, equal points together; made when it is needed."""
+
+    @classmethod
+    def asked(cls, x: Array, u: Array) -> Self:
+        """A batch of which nothing is known yet."""
+        return cls(x, u, np.full(len(x), np.nan), np.zeros(len(x), dtype=bool))
+
+    @property
+    def waiting(self) -> npt.NDArray[np.intp]:
+        """Rows without an answer."""
+        return np.flatnonzero(~self.told)
+
+    def where(self, row: int) -> Array:
+        """The point as it was evaluated."""
+        point: Array = (self.x if self.at is None else self.at)[row]
+        return point
+
+    def best(self) -> tuple[Array, Array, float] | None:
+        """Its lowest value so far: x, u and value; None if there is none."""
+        if not np.isfinite(self.y).any():
+            return None
+        row = int(np.nanargmin(self.y))
+        return self.where(row), self.u[row], float(self.y[row])
+
+    def row_of(self, x: Array, u: Array) -> int | None:
+        """The row that the point answers, or None for a point that nobody asked for."""
+        if self.rows is None:
+            self.rows = {}
+            for row, asked in enumerate(self.x + 0.0):  # + 0.0: see AskTell._checked
+                self.rows.setdefault(asked.tobytes(), []).append(row)
+        same = self.rows.get(x.tobytes(), [])
+        for row in same:
+            if not self.told[row]:
+                return row
+        waiting = self.waiting
+        if same or not len(waiting) or not len(u):
+            return None  # told again: a second measurement
+        distance = np.abs(self.u[waiting] - u).max(axis=1)
+        nearest = int(np.argmin(distance))
+        return int(waiting[nearest]) if distance[nearest] <= SAME_POINT else None
+
+    def move(self, row: int, x: Array, u: Array) -> None:
+        """The point of that row was evaluated there."""
+        if not np.array_equal(x, self.x[row]):
+            self.at = self.x.copy() if self.at is None else self.at
+            self.at[row], self.u[row] = x, u
+
+    def answer(self, rows: npt.NDArray[np.intp], values: Array) -> int:
+        """Take in values; how many of them have failed."""
+        self.told[rows] = True
+        good = np.isfinite(values)
+        self.y[rows[good]] = values[good]
+        return int((~good).sum())
+
+    def state(self) -> State:
+        """Everything but what can be made again."""
+        return {name: copied(getattr(self, name)) for name in ("x", "u", "y", "told", "at")}
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The batch that ``state()`` described."""
+        return cls(**{name: copied(value) for name, value in state.items()})

@@ -1,0 +1,1 @@
+"""What searches share: maps of points and values, samplers, memory, losses over pairs, models, steps."""

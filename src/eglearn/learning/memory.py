@@ -1,0 +1,111 @@
+"""The last L batches: what the models learn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._typing import Array, State
+from .regions import InputMap
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Points and mapped values of several batches, one after the other.
+
+    Only points of the same batch form pairs.
+    """
+
+    z: Array
+    """Points (N, n), batch after batch."""
+    v: Array
+    """Mapped values (N,)."""
+    sizes: tuple[int, ...]
+    """Number of points in each batch, oldest first; each at least 2."""
+    origin: Array
+    """The point (n,) around which gradients are wanted: the candidate."""
+
+    def batches(self, values: Array) -> list[Array]:
+        """The rows of ``values`` (N, ...) split into batches."""
+        return np.split(values, np.cumsum(self.sizes)[:-1])
+
+    def newest(self) -> Samples:
+        """The last batch alone."""
+        k = self.sizes[-1]
+        return Samples(self.z[-k:], self.v[-k:], (k,), self.origin)
+
+    def padded(self) -> tuple[Array, Array, Array]:
+        """Points (B, M, n) relative to their batch's mean, values (B, M) and weights (B, M): 1, or 0 for padding."""
+        largest = max(self.sizes)
+        inside = np.arange(largest) < np.array(self.sizes)[:, None]
+        z = np.zeros((len(self.sizes), largest, self.z.shape[1]))
+        v = np.zeros(inside.shape)
+        z[inside], v[inside] = self.z, self.v
+        weight = inside.astype(np.float64)
+        mean = z.sum(axis=1, keepdims=True) / weight.sum(axis=1)[:, None, None]
+        return (z - mean) * weight[..., None], v, weight
+
+
+class Replay:
+    """Remembers the last ``capacity`` batches in canonical coordinates, and their images in the current region.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eglearn.learning.regions import LinearRegion
+    >>> replay = Replay(capacity=2)
+    >>> whole = LinearRegion.whole(1)
+    >>> for y in (3.0, 2.0, 1.0):
+    ...     replay.add(np.array([[0.0], [0.5]]), np.array([y, y]), whole)
+    >>> replay.y.tolist()
+    [2.0, 2.0, 1.0, 1.0]
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._u: list[Array] = []
+        self._z: list[Array] = []
+        self._y: list[Array] = []
+
+    def __len__(self) -> int:
+        """Number of batches."""
+        return len(self._y)
+
+    @property
+    def y(self) -> Array:
+        """All values (N,), oldest first."""
+        return np.concatenate(self._y) if self._y else np.empty(0)
+
+    def add(self, u: Array, y: Array, region: InputMap) -> None:
+        """Remember a batch; of its points, those inside the region. Fewer than two make no pair and are dropped."""
+        inside = region.contains(u)
+        u, y = u[inside], y[inside]
+        if len(y) < 2:
+            return
+        self._u.append(u)
+        self._z.append(region.to_z(u))
+        self._y.append(y)
+        excess = len(self._y) - self.capacity
+        if excess > 0:
+            del self._u[:excess], self._z[:excess], self._y[:excess]
+
+    def move_to(self, region: InputMap) -> None:
+        """Express everything in a new region; points outside are dropped, since moving them would falsify slopes."""
+        old = list(zip(self._u, self._y, strict=True))
+        self._u, self._z, self._y = [], [], []
+        for u, y in old:
+            self.add(u, y, region)
+
+    def samples(self, v: Array, origin: Array) -> Samples:
+        """What the models see, given the mapped values ``v`` of ``self.y``."""
+        return Samples(np.concatenate(self._z), v, tuple(map(len, self._y)), origin)
+
+    def state(self) -> State:
+        """All batches."""
+        return {"u": list(self._u), "y": list(self._y)}
+
+    def load_state(self, state: State, region: InputMap) -> None:
+        """Go on from ``state``."""
+        self._u, self._y = list(state["u"]), list(state["y"])
+        self._z = [region.to_z(u) for u in self._u]

@@ -1,0 +1,127 @@
+"""Where to sample around the candidate: offsets in the unit ball, to be scaled by eps (paper app. H).
+
+Each sampler takes a generator, the number of offsets, the dimension, and the descent direction (the negative
+learned gradient, any length; zeros while nothing is known) which only the cones use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import betainc
+
+from .._typing import Array
+
+Sampler = Callable[[np.random.Generator, int, int, Array], Array]
+
+
+def directions(rng: np.random.Generator, k: int, n: int) -> Array:
+    """``k`` unit vectors, uniform on the sphere."""
+    gauss = rng.standard_normal((k, n))
+    unit: Array = gauss / np.linalg.norm(gauss, axis=1, keepdims=True)
+    return unit
+
+
+def ball(rng: np.random.Generator, k: int, n: int) -> Array:
+    """Uniform in the volume of the unit ball: the paper's text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bool((np.linalg.norm(ball(np.random.default_rng(0), 100, 5), axis=1) <= 1).all())
+    True
+    """
+    return directions(rng, k, n) * rng.random((k, 1)) ** (1 / n)
+
+
+def ball_radius(rng: np.random.Generator, k: int, n: int) -> Array:
+    """A uniform direction times a uniform radius: the authors' code, denser at the centre."""
+    return directions(rng, k, n) * rng.random((k, 1))
+
+
+def gaussian(rng: np.random.Generator, k: int, n: int) -> Array:
+    """Normal offsets of root-mean-square length 1, so that eps means the same distance as for a ball."""
+    return rng.standard_normal((k, n)) / math.sqrt(n)
+
+
+def cone(rng: np.random.Generator, k: int, n: int, direction: Array, aperture: float) -> Array:
+    """Uniform in the volume of the unit ball's intersection with a cone around ``direction``.
+
+    ``aperture`` is the full opening angle in (0, pi]; pi is the half-space.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> axis = np.array([0.0, 0.0, 2.0])
+    >>> bool((cone(np.random.default_rng(0), 100, 3, axis, np.pi / 2)[:, 2] > 0).all())
+    True
+    """
+    largest = np.max(np.abs(direction))
+    if not largest > 0:
+        return ball(rng, k, n)
+    # In two steps, since the square of a long or short direction may leave the range of floats.
+    axis: Array = direction / largest
+    axis /= np.linalg.norm(axis)
+    radius = rng.random((k, 1)) ** (1 / n)
+    if n == 1:
+        return axis * radius
+    sideways = rng.standard_normal((k, n))
+    sideways -= np.outer(sideways @ axis, axis)
+    sideways /= np.linalg.norm(sideways, axis=1, keepdims=True)
+    square = _square_sines(rng, k, n, math.sin(aperture / 2) ** 2)[:, None]
+    return radius * (np.sqrt(1 - square) * axis + np.sqrt(square) * sideways)
+
+
+def _square_sines(rng: np.random.Generator, k: int, n: int, largest: float) -> Array:
+    """sin^2 of the angles to the axis: density s^((n-3)/2) (1-s)^(-1/2) on [0, largest]."""
+    a = (n - 1) / 2
+    found: list[Array] = [np.empty(0)]
+    missing = k
+    # A wide cone holds a good part of the half-ball: draw there (a beta law) and cut. A narrow one does not; there
+    # the power law s^((n-3)/2) is close to the density, and thinning by the other factor makes it exact.
+    wide = betainc(a, 0.5, largest) > 0.1
+    while missing > 0:
+        if wide:
+            s = rng.beta(a, 0.5, 4 * missing)
+            s = s[s <= largest]
+        else:
+            s = largest * rng.random(4 * missing) ** (1 / a)
+            s = s[rng.random(len(s)) <= np.sqrt((1 - largest) / (1 - s))]
+        found.append(s[:missing])
+        missing -= len(found[-1])
+    return np.concatenate(found)
+
+
+def cone_fraction(n: int, aperture: float) -> float:
+    """The exact share of a ball's volume inside a cone of the full ``aperture`` (0, pi] from its centre.
+
+    The upper bound printed in the paper's app. H is false for large n.
+
+    Examples
+    --------
+    >>> round(cone_fraction(2, 3.141592653589793 / 2), 12)
+    0.25
+    """
+    if n == 1:
+        return 0.5
+    return float(betainc((n - 1) / 2, 0.5, math.sin(aperture / 2) ** 2) / 2)
+
+
+def sampler(kind: str, aperture: float) -> Sampler:
+    """The sampler named ``kind`` in Settings.exploration."""
+
+    def cone_ball(rng: np.random.Generator, k: int, n: int, direction: Array) -> Array:
+        return np.concatenate([cone(rng, k // 2, n, direction, aperture), ball(rng, k - k // 2, n)])
+
+    return {
+        "ball": lambda rng, k, n, direction: ball(rng, k, n),
+        "ball-radius": lambda rng, k, n, direction: ball_radius(rng, k, n),
+        "cone": lambda rng, k, n, direction: cone(rng, k, n, direction, aperture),
+        "cone-ball": cone_ball,
+        "gaussian": lambda rng, k, n, direction: gaussian(rng, k, n),
+    }[kind]
+
+
+EXPLORATIONS = ("ball", "ball-radius", "cone", "cone-ball", "gaussian")

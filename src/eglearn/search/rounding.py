@@ -1,0 +1,71 @@
+"""How exact values are, which decides how far apart two must be to tell a slope."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._typing import Array
+from ..learning.steps import length
+
+# The least rounding, as of doubles whose values are about as large as their curvature, and the largest: steps of
+# differences become no longer.
+LEAST, MOST = 1e-16, 1e-4
+# Distances along a diagonal, in the cube. Nine points, close together so that nothing but errors shows in the fourth
+# differences of their values; where these are all 0, the next spacing may tell more.
+_NEAR = np.arange(1, 9)
+SPACINGS = (2.0**-34, 2.0**-28, 2.0**-22, 2.0**-16)
+# Three points whose values tell the curvature.
+_FAR = 2.0**-7
+POINTS = len(_NEAR) + 2
+# The variance of fourth differences of independent errors, by that of the errors: 1 + 16 + 36 + 16 + 1.
+_FOURTH = 70
+
+
+def diagonal(rng: np.random.Generator, x: Array, spacing: float) -> Array:
+    """(10, n): points on a random diagonal through x, in the cube."""
+    signs = rng.choice([-1.0, 1.0], len(x))
+    signs[np.abs(x + 2 * _FAR * signs) > 1] *= -1
+    points: Array = x + np.outer(np.append(spacing * _NEAR, [_FAR, 2 * _FAR]), signs)
+    return points
+
+
+def rounding(value: float, y: Array, n: int) -> float:
+    """Errors of values over their curvature along a coordinate; the step of a difference should be a power of that.
+
+    The errors are told by fourth differences, a part of what Moré and Wild do (2011, Estimating computational noise).
+    Those of the points count, too, where the box is far from 0 and the points fall on steps of x.
+
+    Parameters
+    ----------
+    value : float
+        At the point.
+    y : (10,)
+        At the points of ``diagonal``.
+    n : int
+        The dimension.
+
+    Returns
+    -------
+    float
+        0 if no errors show; NaN if an evaluation failed.
+
+    Examples
+    --------
+    >>> u = np.vstack([np.full(80, 0.3), diagonal(np.random.default_rng(0), np.full(80, 0.3), SPACINGS[2])])
+    >>> y = (u**2).sum(axis=1)
+    >>> single = y.astype(np.float32).astype(float)
+    >>> f"{rounding(y[0], y[1:], 80):.0e} {rounding(single[0], single[1:], 80):.0e}"
+    '2e-16 9e-08'
+    """
+    if not np.isfinite(y).all():
+        return math.nan
+    with np.errstate(all="ignore"):
+        quarters = y * 0.25 - value * 0.25  # a difference of huge values overflows
+        bends = np.diff(np.append(0.0, quarters[: len(_NEAR)]), 4)
+        if not bends.any():
+            return 0.0
+        error = length(bends) / math.sqrt(_FOURTH * len(bends))
+        ratio = error * n * _FAR**2 / np.abs(np.diff(np.append(0.0, quarters[len(_NEAR) :]), 2)[0])
+    return LEAST if math.isnan(ratio) else min(max(float(ratio), LEAST), MOST)
