@@ -12,22 +12,38 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["EGL", "IGL", "AutoEGL", "ConvergentEGL", "Result", "Settings", "Status", "minimize"]
+__all__ = [
+    "EGL",
+    "IGL",
+    "AutoEGL",
+    "AutoSettings",
+    "ConvergentEGL",
+    "ConvergentSettings",
+    "EGLSettings",
+    "IGLSettings",
+    "Result",
+    "Status",
+    "minimize",
+]
 
 if TYPE_CHECKING:
     from .algorithms import EGL, IGL, AutoEGL, ConvergentEGL
+    from .auto.default import AutoSettings
     from .result import Result, Status
     from .run import minimize
-    from .settings import Settings
+    from .search.egl_settings import ConvergentSettings, EGLSettings, IGLSettings
 
 _HOMES = {
     "EGL": ".algorithms",
     "IGL": ".algorithms",
     "AutoEGL": ".algorithms",
     "ConvergentEGL": ".algorithms",
+    "AutoSettings": ".auto.default",
+    "EGLSettings": ".search.egl_settings",
+    "IGLSettings": ".search.egl_settings",
+    "ConvergentSettings": ".search.egl_settings",
     "Result": ".result",
     "Status": ".result",
-    "Settings": ".settings",
     "minimize": ".run",
 }
 

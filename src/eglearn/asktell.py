@@ -1,13 +1,13 @@
-"""Ask and tell: what every algorithm has in common.
+"""Ask and tell: the shell of every search.
 
-An algorithm proposes a batch, waits until each of its points has a value (or is known to have failed), learns
+A search proposes a batch, waits until each of its points has a value (or is known to have failed), learns
 from the whole batch, and proposes the next. Values may come in any pieces and any order; what is learned
 depends only on which point has which value.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import dataclasses
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,22 +17,20 @@ from ._typing import Array, State
 from .batch import SAME_POINT, Batch
 from .box import Box, make_box
 from .environment import differing, environment
+from .learning.values import ENTERS
 from .result import Status
+from .search.base import Search
 from .settings import Settings
 
-FORMAT = 4
+FORMAT = 5
 """Version of the state's layout."""
-
-# A batch whose points differ by less than a few units in the last place of the cube holds no more information.
-_RESOLUTION = 2.0**-49
-
 
 # Failed points that end a run, see ``stop``: small batches may be bad luck, and what fails may be most of the box.
 _HOPELESS, _HOPELESS_BY_N, _HOPELESS_SHARE, _SURELY_HOPELESS = 30, 10, 0.1, 1000
 
 
-class AskTell(ABC):
-    """The frame of an algorithm: box, budget, pending batch, best point, exact state.
+class AskTell:
+    """The shell of a search: box, budget, pending batch, best point, exact state.
 
     Parameters
     ----------
@@ -43,9 +41,12 @@ class AskTell(ABC):
     seed : int or None
         Seed of the generator; None takes one from the operating system.
     settings : Settings or None
+        Of the algorithm's own class; None: its defaults.
     """
 
-    defaults: ClassVar[Settings] = Settings()
+    name: ClassVar[str]
+    """The algorithm's name in ``eglearn.algorithms.ALGORITHMS``."""
+    search_class: ClassVar[type[Search]]
 
     def __init__(
         self,
@@ -61,9 +62,12 @@ class AskTell(ABC):
             raise ValueError(f"seed = {seed!r}: it must be a whole number, 0 or more, or None")
         self.box = make_box(bounds, x0, scale)
         self.budget = _whole_number(budget)
-        self.settings = self.defaults if settings is None else settings
-        if not isinstance(self.settings, Settings):
-            raise TypeError(f"settings is a {type(settings).__name__}: it must be a Settings")
+        expected = self.settings_class()
+        self.settings: Any = expected() if settings is None else settings
+        if not isinstance(self.settings, expected):
+            raise TypeError(
+                f"settings is a {type(settings).__name__}: the algorithm {self.name!r} takes {expected.__name__}"
+            )
         self._rng = np.random.Generator(np.random.PCG64(seed))
         self._begin()
 
@@ -82,45 +86,24 @@ class AskTell(ABC):
         """If the budget cut the last batch short: that batch, and the position before it."""
         self._foreign: list[tuple[Array, float]] = []
         self._failed_in_a_row = self._failed_points = 0
-        self._converged = False
         if self.n > 0:
             self._start()
 
-    # --- what an algorithm adds ---------------------------------------------------------------------------------
+    @classmethod
+    def settings_class(cls) -> type[Settings]:
+        """What ``settings`` must be."""
+        return cls.search_class.settings_class
 
     @classmethod
     def uses(cls, setting: str) -> bool:
-        """Whether that setting means anything here; a report shows nothing that hangs on the others."""
-        return True
+        """Whether there is such a setting; a report shows nothing that hangs on the others."""
+        return any(f.name == setting for f in dataclasses.fields(cls.settings_class()))
 
-    @abstractmethod
     def _start(self) -> None:
-        """Prepare a search from ``self.box.start``; ``self.settings``, ``self._rng`` and ``self.nfev`` are ready."""
-
-    @abstractmethod
-    def _propose(self) -> Array:
-        """The next batch (k, n_free) in canonical coordinates; the first row is the candidate."""
-
-    @abstractmethod
-    def _learn(self, u: Array, y: Array, foreign_u: Array, foreign_y: Array) -> None:
-        """Learn from a finished batch (NaN: failed) and from points that were not asked for."""
-
-    @abstractmethod
-    def _search_state(self) -> State:
-        """Everything that ``_propose`` and ``_learn`` depend on."""
-
-    @abstractmethod
-    def _load_search_state(self, state: State) -> None:
-        """Go on from ``state``."""
-
-    @property
-    @abstractmethod
-    def candidate_u(self) -> Array:
-        """The current candidate in canonical coordinates."""
-
-    @abstractmethod
-    def _progress(self) -> dict[str, float]:
-        """What ``progress`` tells."""
+        """Begin a search from ``self.box.start``."""
+        left = self.budget - self.nfev
+        value = self._best_y * ENTERS
+        self._search = self.search_class(self._rng, self.box.start, self.settings, value=value, budget=left)
 
     # --- ask and tell -------------------------------------------------------------------------------------------
 
@@ -152,18 +135,25 @@ class AskTell(ABC):
 
     @property
     def x_favorite(self) -> Array:
-        """The current candidate: what the algorithm would recommend if values are noisy."""
-        return self._to_x(self.candidate_u[None])[0] if self.n > 0 else self.best_x
+        """What the search would recommend if values are noisy: its candidate, a mean, or the best point."""
+        u = self._search.favorite_u if self.n > 0 else None
+        return self.best_x if u is None else self._to_x(u[None])[0]
 
     def progress(self) -> dict[str, float]:
         """Numbers that tell how the search goes, for displays and reports.
 
         All have ``candidate``, the value at the candidate, and ``epsilon``, the radius of the samples around it.
-        Of AutoEGL, the candidate is the best point of the current pass. It has ``restarts``, how many there were,
+        Of AutoEGL, the candidate is the best point of the current search. It has ``restarts``, how many there were,
         and ``noisy``, 1 once noise was found that matters: then ``candidate`` is an estimate of the value at
         ``x_favorite``, the median of values at the last of such points.
         """
-        return self._progress() if self.n > 0 else {"candidate": self.best_y, "epsilon": np.nan}
+        if self.n == 0:
+            return {"candidate": self.best_y, "epsilon": np.nan}
+        progress = self._search.progress()
+        progress["candidate"] /= ENTERS
+        if "restarts" in progress:
+            progress["restarts"] += self.box.widenings
+        return progress
 
     def _to_x(self, u: Array) -> Array:
         """User points; of the best point the very one that was evaluated, since rounding may lead beside it."""
@@ -183,7 +173,7 @@ class AskTell(ABC):
             return Status.ALL_FAILED
         if self._pending is not None:
             return None
-        if self._converged:
+        if self._search.done is not None if self.n > 0 else self.nit > 0:
             return Status.CONVERGED
         if self.nfev >= self.budget:
             return Status.BUDGET
@@ -197,7 +187,7 @@ class AskTell(ABC):
         if why := self.stop():
             raise RuntimeError(f"the run is over ({why.name}): ask() has no more points; check stop() before asking")
         if self._pending is None:
-            x = self._to_x(self._propose() if self.n > 0 else np.empty((1, 0)))
+            x = self._to_x(self._search.propose() if self.n > 0 else np.empty((1, 0)))
             # Back from x: what is learned from must be what is evaluated, rounding included.
             self._pending = Batch.asked(x, self.box.to_u(x))
         open_points: Array = self._pending.x[self._open(self._pending)]
@@ -276,23 +266,19 @@ class AskTell(ABC):
         else:
             self._failed_in_a_row += 1
             self._failed_points += len(y)
-        self._converged = len(y) > 1 and bool((np.ptp(u, axis=0) <= _RESOLUTION).all())
-        foreign_u = np.array([u for u, _ in self._foreign]).reshape(len(self._foreign), self.n)
-        foreign_y = np.array([y for _, y in self._foreign])
-        self._foreign = []
-        self._pending = None
+        foreign, self._foreign, self._pending = self._foreign, [], None
         self.nit += 1
         if self.n > 0:
-            self._learn(u, y, foreign_u, foreign_y)
+            if foreign:
+                self._search.hear(np.array([u for u, _ in foreign]), ENTERS * np.array([y for _, y in foreign]))
+            self._search.learn(u, ENTERS * y)
             if not np.isnan(self._best_y) and self.box.confines(self._best_x):
                 self._widen()
-        else:
-            self._converged = True
 
     def _widen(self) -> None:
         """A better point may be beyond the window: begin again at the best one, in a wider window."""
         self.box.widen(self._best_x)
-        self._best_u, self._converged = self.box.start, False
+        self._best_u = self.box.start
         self._start()
 
     def extend(self, budget: int) -> None:
@@ -309,12 +295,14 @@ class AskTell(ABC):
         whole = _whole_number(budget)
         if whole < self.budget:
             raise ValueError(f"budget = {budget}: it is {self.budget} already, and can only grow")
-        more, self.budget = whole > self.budget, whole
+        more, self.budget = whole - self.budget, whole
         if more and self._cut is not None:
             since = self._foreign
             self._go_to(self._cut)
             self._foreign += since
-            self._pending, self._cut, self._converged = Batch.from_state(self._cut["batch"]), None, False
+            self._pending, self._cut = Batch.from_state(self._cut["batch"]), None
+        if self.n > 0:
+            self._search.extend(more)
 
     # --- state --------------------------------------------------------------------------------------------------
 
@@ -322,7 +310,7 @@ class AskTell(ABC):
         """Everything needed to go on bit for bit, as plain arrays and scalars (``serialize.dumps`` makes bytes)."""
         return {
             "format": FORMAT,
-            "algorithm": type(self).__name__,
+            "algorithm": self.name,
             "made_with": self._environment(),
             "box": self.box.state(),
             "budget": self.budget,
@@ -332,7 +320,6 @@ class AskTell(ABC):
             "n_failed": self.n_failed,
             "best_y": self._best_y,
             "best_x": self._best_x.copy(),
-            "converged": self._converged,
             "pending": None if self._pending is None else self._pending.state(),
             "cut": self._cut,
             **self._position(),
@@ -347,7 +334,7 @@ class AskTell(ABC):
             "failed_points": self._failed_points,
             "foreign_u": [u.copy() for u, _ in self._foreign],
             "foreign_y": [y for _, y in self._foreign],
-            "search": self._search_state() if self.n > 0 else {},
+            "search": self._search.state() if self.n > 0 else {},
         }
 
     def _go_to(self, position: State) -> None:
@@ -357,7 +344,7 @@ class AskTell(ABC):
         self._failed_in_a_row, self._failed_points = position["failed_in_a_row"], position["failed_points"]
         self._foreign = list(zip(position["foreign_u"], position["foreign_y"], strict=True))
         if self.n > 0:
-            self._load_search_state(position["search"])
+            self._search = self.search_class.from_state(position["search"], rng=self._rng)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -368,17 +355,16 @@ class AskTell(ABC):
         """
         if state.get("format") != FORMAT:
             raise ValueError(f"state has format version {state.get('format')!r}: this eglearn reads version {FORMAT}")
-        if state["algorithm"] != cls.__name__:
-            raise ValueError(f"state belongs to {state['algorithm']}: use {state['algorithm']}.from_state")
+        if state["algorithm"] != cls.name:
+            raise ValueError(f"state belongs to the algorithm {state['algorithm']!r}, not to {cls.name!r}")
         self = cls.__new__(cls)
         self.box = Box.from_state(state["box"])
         self.budget = state["budget"]
-        self.settings = Settings.from_state(state["settings"])
+        self.settings = cls.settings_class().from_state(state["settings"])
         self._rng = np.random.Generator(np.random.PCG64(0))
         self._begin()
         self.nfev, self.nit, self.n_failed = state["nfev"], state["nit"], state["n_failed"]
         self._best_y, self._best_x = state["best_y"], state["best_x"].copy()
-        self._converged = state["converged"]
         if state["pending"] is not None:
             self._pending = Batch.from_state(state["pending"])
         self._cut = state["cut"]
@@ -386,7 +372,7 @@ class AskTell(ABC):
         return self
 
     def _environment(self) -> dict[str, Any]:
-        return environment()
+        return environment() | (self._search.environment() if self.n > 0 else {})
 
     def differences(self, state: State) -> list[str]:
         """What differs between this environment and the one that made ``state``, in sentences; none: exact."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .algorithms import AskTell, default_algorithm
+from .algorithms import AskTell, find_algorithm
 from .evaluation import Command, Evaluator, ObjectiveError, Outcome, make_evaluator
 from .result import Result, Status, counted, describe
 from .serialize import dumps
@@ -48,7 +48,7 @@ def minimize(
     callback: Callback | None = None,
     target: float | None = None,
     max_seconds: float | None = None,
-    algorithm: type[AskTell] | None = None,
+    algorithm: str | type[AskTell] | None = None,
 ) -> Result:
     """Minimise ``fun`` inside ``bounds`` with at most ``budget`` evaluations.
 
@@ -68,7 +68,7 @@ def minimize(
     seed : int or None
         Same seed, settings and values: same points, whatever the workers. None draws one.
     settings : Settings or None
-        Everything about the algorithm.
+        What can be chosen about the algorithm, in its own class: AutoSettings, EGLSettings, ...
     scale : float, array-like or None
         For coordinates with an infinite side: the distance from ``x0`` within which the minimum is expected. Minima
         farther off are found, too, at the cost of a restart for each factor of four.
@@ -98,8 +98,9 @@ def minimize(
         Stop after the batch in which a value at or below this is found.
     max_seconds : float or None
         Stop after the batch in which this time is over.
-    algorithm : class or None
-        AutoEGL, EGL, IGL or ConvergentEGL; None is AutoEGL, or EGL if ``settings`` change more than ``m``.
+    algorithm : str, class or None
+        A name in ``eglearn.algorithms.ALGORITHMS`` ("auto", "egl", "igl", "convergent-egl", "cma-es", ...), or a class
+        such as ``eglearn.EGL``; None is "auto".
 
     Returns
     -------
@@ -123,11 +124,8 @@ def minimize(
         raise ValueError(f"target = {target!r}: it must be a number, or None")
     if store is not None and seed is None:
         raise ValueError("seed = None: a run with a store needs a seed, so that it can be continued")
-    if algorithm is None:
-        algorithm = default_algorithm(settings)
-    if not (isinstance(algorithm, type) and issubclass(algorithm, AskTell)):
-        raise TypeError(f"algorithm = {algorithm!r}: it must be a class such as eglearn.EGL, or None")
-    optimiser = algorithm(bounds, x0, budget=budget, seed=seed, scale=scale, settings=settings)
+    kind = find_algorithm(algorithm, settings)
+    optimiser = kind(bounds, x0, budget=budget, seed=seed, scale=scale, settings=settings)
     report = _caller(callback)
     started = time.monotonic()
     status = None
@@ -137,7 +135,7 @@ def minimize(
         file = None
         if store is not None:
             identity = {
-                "algorithm": algorithm.__name__,
+                "algorithm": kind.name,
                 "budget": optimiser.budget,
                 "seed": seed,
                 "on_error": on_error,
@@ -147,7 +145,7 @@ def minimize(
             environment = optimiser.state()["made_with"] | {"objective": _name(fun)}
             file = stack.enter_context(Store(store, identity, environment, keep_x, about))
             if file.budgets[0] != optimiser.budget:
-                optimiser = algorithm(bounds, x0, budget=file.budgets[0], seed=seed, scale=scale, settings=settings)
+                optimiser = kind(bounds, x0, budget=file.budgets[0], seed=seed, scale=scale, settings=settings)
         limits = {"target": target, "max_seconds": max_seconds}
         loop = _Loop(optimiser, int(budget), evaluator, file, on_error == "raise", penalty, limits)
         try:

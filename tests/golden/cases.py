@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eglearn import EGL, IGL, AutoEGL, ConvergentEGL, Settings
+from eglearn import EGL, IGL, AutoEGL, AutoSettings, ConvergentEGL, ConvergentSettings, EGLSettings, IGLSettings
 from eglearn.serialize import dumps, loads
 
 CASES: dict[str, Callable[[], tuple[int, str]]] = {}
@@ -141,7 +141,7 @@ case("auto-noise-failures-70", AutoEGL, failing(noisy(sphere(70), 0.3)), 70, 400
 case("auto-plateau-10", AutoEGL, lambda x: 1.0 if np.abs(x).max() > 1 else float(np.sum(x**2)), 10, 3000)
 case("auto-extended-10", AutoEGL, ellipsoid(10), 10, 707, extend=3000)
 case("auto-extended-70", AutoEGL, ellipsoid(70), 70, 1707, extend=3000)
-case("auto-m4-10", AutoEGL, rosenbrock(10), 10, 3000, settings=Settings(m=4))
+case("auto-m4-10", AutoEGL, rosenbrock(10), 10, 3000, settings=AutoSettings(m=4))
 case("auto-few-directions-128", AutoEGL, few_directions(128), 128, 6000)
 case("auto-huge-10", AutoEGL, lambda x: 1e300 * ellipsoid(10)(x), 10, 3000)
 case("auto-tiny-10", AutoEGL, lambda x: 1e-300 * rosenbrock(10)(x), 10, 3000)
@@ -165,13 +165,13 @@ SETTINGS = {
     "affine-dither": {"perturbation": 0.1, "m": 16, "replay": 4},
 }
 for name, changes in SETTINGS.items():
-    settings = Settings.for_model(name.partition("-")[0], **changes)
+    settings = EGLSettings(model=name.partition("-")[0], **changes)
     case(f"egl-{name}", EGL, rosenbrock(6), 6, 1500, settings=settings)
 case("egl-affine-40", EGL, rippled(40), 40, 2500)
 case("egl-affine-infinite", EGL, sphere(6), 6, 2000, bounds=[(None, None)] * 6, x0=[3.0] * 6, scale=0.1)
-case("egl-constant-failures", EGL, failing(sphere(6)), 6, 1500, settings=Settings.for_model("constant"))
+case("egl-constant-failures", EGL, failing(sphere(6)), 6, 1500, settings=EGLSettings(model="constant"))
 case("egl-affine-resumed", EGL, failing(rippled(6)), 6, 2000, resume=3)
-case("egl-constant-foreign", EGL, rippled(6), 6, 1500, foreign=True, settings=Settings.for_model("constant"))
+case("egl-constant-foreign", EGL, rippled(6), 6, 1500, foreign=True, settings=EGLSettings(model="constant"))
 case("egl-affine-extended", EGL, rosenbrock(6), 6, 333, extend=1000)
 case("egl-affine-huge", EGL, lambda x: 1e300 * rosenbrock(6)(x), 6, 1000)
 case("egl-converges", EGL, sphere(3), 3, 20000)
@@ -185,14 +185,29 @@ NETWORKS = {
     "spline-c2": {"training_steps": 2, "splines": 8, "width": 32, "spline_kind": "cubic-c2", "aggregation": "average"},
 }
 for name, changes in NETWORKS.items():
-    settings = Settings.for_model(name.partition("-")[0], **changes)
+    settings = EGLSettings(model=name.partition("-")[0], **changes)
     case(f"egl-{name}", EGL, rosenbrock(6), 6, 400, settings=settings)
-fast_fc = Settings.for_model("fc", training_steps=5)
+fast_fc = EGLSettings(model="fc", training_steps=5)
+fast_igl = IGLSettings(training_steps=5)
 case("egl-fc-resumed", EGL, rippled(6), 6, 400, resume=2, settings=fast_fc)
-case("igl-fc", IGL, rosenbrock(6), 6, 400, settings=fast_fc)
-case("igl-fc-resumed", IGL, rippled(6), 6, 400, resume=2, settings=fast_fc)
+case("igl-fc", IGL, rosenbrock(6), 6, 400, settings=fast_igl)
+case("igl-fc-resumed", IGL, rippled(6), 6, 400, resume=2, settings=fast_igl)
 case("convergent-constant", ConvergentEGL, sphere(6), 6, 2000)
-case("convergent-affine", ConvergentEGL, rosenbrock(6), 6, 1500, alpha=1e-4, settings=Settings(epsilon=0.05))
-case("convergent-fc", ConvergentEGL, sphere(6), 6, 300, settings=Settings.for_model("fc", training_steps=5))
+case(
+    "convergent-affine",
+    ConvergentEGL,
+    rosenbrock(6),
+    6,
+    1500,
+    settings=ConvergentSettings(alpha=1e-4, model="affine", exploration="gaussian", epsilon=0.05),
+)
+case(
+    "convergent-fc",
+    ConvergentEGL,
+    sphere(6),
+    6,
+    300,
+    settings=ConvergentSettings(model="fc", exploration="gaussian", epsilon=0.3, training_steps=5),
+)
 case("convergent-failures-resumed", ConvergentEGL, failing(sphere(6)), 6, 1000, resume=3)
 case("convergent-huge", ConvergentEGL, lambda x: 1e300 * sphere(6)(x), 6, 1000)

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._typing import Array, State
-from ..learning.models.least_change import median
-from ..serialize import copied
-
-# Noise below this share of the spread of values in a batch does not matter; nor does other noise as long as more is
-# gained from one repetition to the next, until it is more so many times more often than not.
-_MATTERS, _STRIKES = 0.01, 3
-# Noise below this share of all that was gained so far is no reason to stop looking elsewhere.
-_NEGLIGIBLE = 1e-6
-# Evaluations until the next repetition, as a multiple of those so far: if all values were repeated, and if not.
-_RARELY, _OFTEN = 2.0, 1.25
-# Differences below this share of the values, some units of the last place, are rounding: sums in another order.
-_ROUNDING = 2.0**-48
-# Points of a batch that can tell a spread.
-_ENOUGH = 4
-# Evaluations of the point where the search under noise begins, and the quantile of their values that stands for it: the
-# median is below that with a probability of 98 % (sign test), so that luck does not make it hard to beat.
-_TRIALS, _SURELY = 20, 0.75
+from .._typing import Array
+from ..settings import Settings, setting, whole
+from ..state import Stateful
 
 
-class Repeats:
+@dataclass(frozen=True, kw_only=True)
+class RepeatsSettings(Settings):
+    """Constants of ``Repeats``."""
+
+    matters: float = setting(0.01, "noise below this share of the spread of values in a batch does not matter", "ours")
+    strikes: int = setting(
+        3, "noise matters once it is more than the gain so many times more often than not", "ours", whole(1)
+    )
+    negligible: float = setting(
+        1e-6, "noise below this share of all that was gained is no reason to stop looking elsewhere", "ours"
+    )
+    rarely: float = setting(2.0, "evaluations until the next repetition by those so far, if all were repeated", "ours")
+    often: float = setting(1.25, "the same if one was not", "ours")
+    rounding: float = setting(2.0**-48, "differences below this share of the values are sums in another order", "ours")
+    enough: int = setting(4, "points of a batch that can tell a spread", "ours", whole(2))
+    trials: int = setting(20, "evaluations of the point where the search under noise begins", "ours", whole(1))
+    surely: float = setting(
+        0.75, "quantile of their values that stands for it", "the median is below it with 98 %: sign test"
+    )
+
+
+@dataclass
+class Repeats(Stateful):
     """Evaluates the lowest point again, now and then: a deterministic objective repeats itself.
 
     The lowest value is where noise shows best, since it is the luckiest one: also noise that strikes rarely is found
@@ -36,44 +43,41 @@ class Repeats:
     are quick, and bear noise of a few percent of the value.
     """
 
-    fields: ClassVar[tuple[str, ...]] = (
-        *("u", "y", "first", "middle", "before", "known", "row", "due"),
-        *("differed", "strikes", "on_trial"),
-    )
-
-    def __init__(self, start: Array) -> None:
-        self.u = start
-        self.y = self.first = self.middle = math.nan
-        """The lowest value, and lowest and median of the first batch."""
-        self.before = math.nan
-        """The median of the first batch, then the last repeated value."""
-        self.known = True
-        """Whether the lowest point has repeated its value, or there is none."""
-        self.row = 0
-        """Where in the current batch the repetition is; 0: there is none."""
-        self.due = 0.0
-        """Evaluations before the next repetition."""
-        self.differed = False
-        """Whether a value was not repeated."""
-        self.strikes = 0
-        """How often noise was more than the gain, less how often not."""
-        self.on_trial = False
-        """Whether the next batch tells the value of ``u`` by many evaluations."""
+    u: Array
+    settings: RepeatsSettings = field(default_factory=RepeatsSettings)
+    y: float = math.nan
+    first: float = math.nan
+    middle: float = math.nan
+    """The lowest value, and lowest and median of the first batch."""
+    before: float = math.nan
+    """The median of the first batch, then the last repeated value."""
+    known: bool = True
+    """Whether the lowest point has repeated its value, or there is none."""
+    row: int = 0
+    """Where in the current batch the repetition is; 0: there is none."""
+    due: float = 0.0
+    """Evaluations before the next repetition."""
+    differed: bool = False
+    """Whether a value was not repeated."""
+    strikes: int = 0
+    """How often noise was more than the gain, less how often not."""
+    on_trial: bool = False
+    """Whether the next batch tells the value of ``u`` by many evaluations."""
 
     @property
     def noisy(self) -> bool:
         """Whether noise was found that matters."""
-        return self.strikes >= _STRIKES
+        return self.strikes >= self.settings.strikes
 
     def add(self, batch: Array, used: int, telling: bool = True) -> Array:
         """The batch, with the lowest point at its end if it is time and the batch can tell a spread."""
         self.row = 0
         if self.on_trial:
             self.row = len(batch)
-            return np.vstack([batch, np.tile(self.u, (_TRIALS, 1))])
-        if self.noisy or self.known or used < self.due or len(batch) < _ENOUGH or not telling:
+            return np.vstack([batch, np.tile(self.u, (self.settings.trials, 1))])
+        if self.noisy or self.known or used < self.due or len(batch) < self.settings.enough or not telling:
             return batch
-        self.row, self.due = len(batch), used * (_OFTEN if self.differed else _RARELY)
+        self.row, self.due = len(batch), used * (self.settings.often if self.differed else self.settings.rarely)
         return np.vstack([batch, self.u])
 
     def take(self, u: Array, y: Array) -> tuple[Array, Array]:
@@ -83,7 +87,7 @@ class Repeats:
         if self.on_trial:
             self.on_trial = False
             good = again[np.isfinite(again)]
-            self.y = 4 * float(np.quantile(good * 0.25, _SURELY)) if len(good) else math.nan
+            self.y = float(np.quantile(good, self.settings.surely)) if len(good) else math.nan
         elif len(again):
             self._judge(float(again[0]), y[own])
         u, y = u[own], y[own]
@@ -92,26 +96,25 @@ class Repeats:
             if not self.y <= y[i]:
                 self.u, self.y, self.known = u[i].copy(), float(y[i]), False
             if math.isnan(self.first):
-                self.first, self.middle = self.y, median(y)
+                self.first, self.middle = self.y, float(np.nanmedian(y))
                 self.before = self.middle
         return u, y
 
     def _judge(self, again: float, others: Array) -> None:
-        others = others[np.isfinite(others)]
-        if not math.isfinite(again) or len(others) < _ENOUGH:
+        s, others = self.settings, others[np.isfinite(others)]
+        if not math.isfinite(again) or len(others) < s.enough:
             return
-        low, high = np.quantile(others * 0.25, [0.25, 0.75])
-        apart = abs(again * 0.25 - self.y * 0.25)
-        size = max(abs(again), abs(self.y)) * 0.25
-        self.known = apart <= _ROUNDING * size
+        low, high = np.quantile(others, [0.25, 0.75])
+        apart = abs(again - self.y)
+        self.known = apart <= s.rounding * max(abs(again), abs(self.y))
         if self.known:
             self.strikes = max(self.strikes - 1, 0)
             self.before = again
             return
         self.differed = True
-        gain = self.before * 0.25 - again * 0.25
-        in_all = self.middle * 0.25 - again * 0.25
-        if apart > max(_MATTERS * (high - low), _NEGLIGIBLE * in_all):
+        gain = self.before - again
+        in_all = self.middle - again
+        if apart > max(s.matters * (high - low), s.negligible * in_all):
             self.strikes = max(self.strikes + (1 if apart > gain else -1), 0)  # by luck, noise looks like gain
         self.before = again
 
@@ -124,12 +127,3 @@ class Repeats:
             self.u = start
         self.on_trial = True
         return self.u
-
-    def state(self) -> State:
-        """Everything that the future depends on."""
-        return {name: copied(getattr(self, name)) for name in self.fields}
-
-    def load_state(self, state: State) -> None:
-        """Go on from ``state``."""
-        for name in self.fields:
-            setattr(self, name, copied(state[name]))

@@ -156,7 +156,7 @@ class Screen(Display):
         algorithm = arguments["algorithm"]
         model = f", {arguments['settings'].model} model" if algorithm.uses("model") else ""
         size = counted(len(arguments["bounds"]), "coordinate")
-        head = Text.assemble((progress.job.name, "bold"), f"  {size}, {algorithm.__name__}{model}")
+        head = Text.assemble((progress.job.name, "bold"), f"  {size}, {algorithm.name}{model}")
         head.no_wrap, head.overflow = True, "ellipsis"
         texts = progress.numbers()
         if progress.result is None or not texts:

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..algorithms import EGL, IGL, AskTell, AutoEGL, ConvergentEGL, default_algorithm
+from ..algorithms import ALGORITHMS
 from ..evaluation import Command, load_objective
 from ..result import counted
-from ..settings import Settings
 from ..store import History, StoreError, StoreMismatch
 from .errors import Failure, Usage
 from .options import Given, make_settings, read_bounds
 
-_ALGORITHMS: dict[str, type[AskTell]] = {"auto": AutoEGL, "egl": EGL, "igl": IGL, "convergent": ConvergentEGL}
 _CHANGEABLE = ("workers", "timeout", "retries", "vectorized", "keep_x", "target", "max_seconds")
 
 
@@ -68,9 +66,8 @@ def new_job(objective: str | None, given: Given) -> Job:
     if given.get("no_store") and "store" in given:
         raise Usage(f"both --store {given['store']} and --no-store are given: leave out one of them")
     bounds, x0, scale = _box(given)
-    named = _ALGORITHMS.get(given.get("algorithm", ""))
-    settings = make_settings(given, len(bounds), (named or AutoEGL).defaults)
-    algorithm = named or default_algorithm(settings)
+    algorithm = ALGORITHMS[given.get("algorithm", "auto")]
+    settings = make_settings(given, len(bounds), algorithm)
     arguments = {
         "bounds": bounds,
         "x0": x0,
@@ -105,8 +102,8 @@ def old_job(path: str, objective: str | None, given: Given) -> Job:
             "seed": identity["seed"],
             "on_error": identity["on_error"],
             "store": path,
-            "settings": Settings.from_state(identity["settings"]),
-            "algorithm": {kind.__name__: kind for kind in _ALGORITHMS.values()}[identity["algorithm"]],
+            "settings": ALGORITHMS[identity["algorithm"]].settings_class().from_state(identity["settings"]),
+            "algorithm": ALGORITHMS[identity["algorithm"]],
         }
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(

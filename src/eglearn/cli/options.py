@@ -1,6 +1,6 @@
 """The options of ``run``: one table for the command line, the configuration file and the help.
 
-What concerns the algorithm is read off the fields of ``Settings``.
+What concerns an algorithm is read off the fields of its settings class.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from cyclopts import CoercionError, Group, Parameter, Token
 
+from ..algorithms import ALGORITHMS, AskTell
 from ..settings import Settings
 from .errors import Usage
 
@@ -119,10 +120,20 @@ def with_options(options: Iterator[inspect.Parameter]) -> Callable[[Callable[...
     return decorate
 
 
+def _fields() -> dict[str, tuple[dataclasses.Field[Any], Any]]:
+    """The settings of all algorithms that have a preset or a paper behind them, and their types."""
+    fields: dict[str, tuple[dataclasses.Field[Any], Any]] = {}
+    for name in ("egl", "igl", "convergent-egl", "auto"):
+        kind = ALGORITHMS[name].settings_class()
+        hints = get_type_hints(kind)
+        for field in dataclasses.fields(kind):
+            if field.metadata:
+                fields.setdefault(field.name, (field, hints[field.name]))
+    return fields
+
+
 def _settings() -> Iterator[tuple[str, tuple[Any, str]]]:
-    hints = get_type_hints(Settings)
-    for field in dataclasses.fields(Settings):
-        hint = hints[field.name]
+    for field, hint in _fields().values():
         if get_origin(hint) is tuple:
             hint = list[get_args(hint)[0]]  # type: ignore[misc]
         elif get_origin(hint) in (Union, types.UnionType):  # with None, for which people type "none"
@@ -202,20 +213,24 @@ def _pairs(rows: list[list[Any]], path: str) -> list[tuple[float, float]]:
         raise Usage(f"the bounds in {path} must be LOW and HIGH, two numbers, for each coordinate") from error
 
 
-def make_settings(given: Given, n: int, own: Settings) -> Settings:
-    """The settings from the preset and the single fields; without any, the algorithm's ``own``."""
-    changes = {f.name: _value(f, given[f.name]) for f in dataclasses.fields(Settings) if f.name in given}
+def make_settings(given: Given, n: int, algorithm: type[AskTell]) -> Settings:
+    """The algorithm's settings from the preset and the single fields."""
+    kind = algorithm.settings_class()
+    changes: dict[str, Any] = {}
+    for name, (field, _) in _fields().items():
+        if name in given:
+            if not algorithm.uses(name):
+                users = [other for other in ALGORITHMS if ALGORITHMS[other].uses(name)]
+                raise Usage(
+                    f"--{name.replace('_', '-')} is no setting of the algorithm {algorithm.name!r}: leave it out, or "
+                    f"choose --algorithm {users[0]}"
+                )
+            changes[name] = _value(field, given[name])
+    preset = given.get("preset", "default").replace("-", "_")
+    if preset != "default" and not hasattr(kind, preset):
+        raise Usage(f"--preset {given['preset']} is for the paper's algorithms: choose --algorithm egl or igl")
     try:
-        match given.get("preset", "default"):
-            case "paper-coco":
-                return Settings.paper_coco(n, **changes)
-            case "authors-code":
-                return Settings.authors_code(n, **changes)
-            case "paper-latent":
-                return Settings.paper_latent(n, **changes)
-        if changes.get("model", own.model) != own.model:
-            return Settings.for_model(**changes)
-        return dataclasses.replace(own, **changes)
+        return kind(**changes) if preset == "default" else getattr(kind, preset)(n, **changes)  # type: ignore[no-any-return]
     except ValueError as error:
         raise Usage(str(error)) from error
 

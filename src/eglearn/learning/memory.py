@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._typing import Array, State
+from .._typing import Array
+from ..state import Stateful
 from .regions import InputMap
 
 
@@ -47,7 +48,8 @@ class Samples:
         return (z - mean) * weight[..., None], v, weight
 
 
-class Replay:
+@dataclass
+class Replay(Stateful):
     """Remembers the last ``capacity`` batches in canonical coordinates, and their images in the current region.
 
     Examples
@@ -62,20 +64,22 @@ class Replay:
     [2.0, 2.0, 1.0, 1.0]
     """
 
-    def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
-        self._u: list[Array] = []
+    capacity: int
+    u: list[Array] = field(default_factory=list)
+    values: list[Array] = field(default_factory=list)
+    """Points and values of each batch, oldest first."""
+
+    def __post_init__(self) -> None:
         self._z: list[Array] = []
-        self._y: list[Array] = []
 
     def __len__(self) -> int:
         """Number of batches."""
-        return len(self._y)
+        return len(self.values)
 
     @property
     def y(self) -> Array:
         """All values (N,), oldest first."""
-        return np.concatenate(self._y) if self._y else np.empty(0)
+        return np.concatenate(self.values) if self.values else np.empty(0)
 
     def add(self, u: Array, y: Array, region: InputMap) -> None:
         """Remember a batch; of its points, those inside the region. Fewer than two make no pair and are dropped."""
@@ -83,29 +87,24 @@ class Replay:
         u, y = u[inside], y[inside]
         if len(y) < 2:
             return
-        self._u.append(u)
+        self.u.append(u)
         self._z.append(region.to_z(u))
-        self._y.append(y)
-        excess = len(self._y) - self.capacity
+        self.values.append(y)
+        excess = len(self.values) - self.capacity
         if excess > 0:
-            del self._u[:excess], self._z[:excess], self._y[:excess]
+            del self.u[:excess], self._z[:excess], self.values[:excess]
 
     def move_to(self, region: InputMap) -> None:
         """Express everything in a new region; points outside are dropped, since moving them would falsify slopes."""
-        old = list(zip(self._u, self._y, strict=True))
-        self._u, self._z, self._y = [], [], []
+        old = list(zip(self.u, self.values, strict=True))
+        self.u, self._z, self.values = [], [], []
         for u, y in old:
             self.add(u, y, region)
 
     def samples(self, v: Array, origin: Array) -> Samples:
         """What the models see, given the mapped values ``v`` of ``self.y``."""
-        return Samples(np.concatenate(self._z), v, tuple(map(len, self._y)), origin)
+        return Samples(np.concatenate(self._z), v, tuple(map(len, self.values)), origin)
 
-    def state(self) -> State:
-        """All batches."""
-        return {"u": list(self._u), "y": list(self._y)}
-
-    def load_state(self, state: State, region: InputMap) -> None:
-        """Go on from ``state``."""
-        self._u, self._y = list(state["u"]), list(state["y"])
-        self._z = [region.to_z(u) for u in self._u]
+    def look(self, region: InputMap) -> None:
+        """The images again, after a state was read."""
+        self._z = [region.to_z(u) for u in self.u]

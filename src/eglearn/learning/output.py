@@ -4,25 +4,33 @@ The 0.1 and 0.9 quantiles of the newest values go to -1 and 1, linearly; what li
 logarithm. The two quantiles follow the batches by a moving average. (The authors' code averages slope and
 offset instead: one flat batch then outweighs all others, and the offset cancels badly.)
 
+Ranks are the other map: the lowest value goes to the smallest normal score, whatever its size.
+
 Nothing here compares with an absolute number: y times a power of two gives the same v to the last bit.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from .._typing import Array, State
+from .._typing import Array
+from ..state import Stateful
+from .recombination import normal_scores, ranked
+from .values import ENTERS
 
-OUTPUT_MAPS = ("log", "linear", "none")
+OUTPUT_MAPS = ("log", "linear", "ranks", "none")
 
 
-class OutputMap:
+@dataclass
+class OutputMap(Stateful):
     """Maps raw values to regular ones; follows the run by ``update`` and starts afresh by ``reset``.
 
     Parameters
     ----------
-    kind : {"log", "linear", "none"}
-        Quantile scaling with log squash, without squash, or no map at all.
+    kind : {"log", "linear", "ranks", "none"}
+        Quantile scaling with log squash, without squash, normal scores of the ranks, or the user's own values.
     quantile : float
         The lower quantile; the upper one is 1 - quantile.
     rate : float
@@ -37,34 +45,38 @@ class OutputMap:
     [-1.0, 0.0, 1.0]
     """
 
-    def __init__(self, kind: str = "log", quantile: float = 0.1, rate: float = 0.1) -> None:
-        self.kind, self.quantile, self.rate = kind, quantile, rate
-        self.reset()
+    kind: str = "log"
+    quantile: float = 0.1
+    rate: float = 0.1
+    low: float = np.nan
+    high: float = np.nan
+    """The moving averages of the quantiles."""
 
     def reset(self) -> None:
         """Forget the past: the next batch alone sets the scale."""
-        # Quarters of y throughout: differences of values near the largest float must not overflow.
-        self._low = self._high = np.nan
+        self.low = self.high = np.nan
 
     def update(self, y: Array) -> None:
         """Move the quantiles towards those of the values ``y`` (finite, at least one)."""
-        quarter = np.sort(y * 0.25)
-        low, high = np.quantile(quarter, [self.quantile, 1 - self.quantile])
+        y = np.sort(y)
+        low, high = np.quantile(y, [self.quantile, 1 - self.quantile])
         if low == high:  # more than 80 % ties: the range is all that there is
-            low, high = quarter[0], quarter[-1]
-        if not self._low < self._high:  # nothing known yet, or nothing but one constant
-            self._low, self._high = float(low), float(high)
+            low, high = y[0], y[-1]
+        if not self.low < self.high:  # nothing known yet, or nothing but one constant
+            self.low, self.high = float(low), float(high)
         elif low < high:  # a constant batch says nothing about scale
-            self._low += self.rate * (float(low) - self._low)
-            self._high += self.rate * (float(high) - self._high)
+            self.low += self.rate * (float(low) - self.low)
+            self.high += self.rate * (float(high) - self.high)
 
     def __call__(self, y: Array) -> Array:
         """Mapped values v of raw values y."""
         if self.kind == "none":
-            return y.copy()
-        middle = self._low / 2 + self._high / 2
+            return y / ENTERS
+        if self.kind == "ranks":
+            return _scores(y)
+        middle = self.low / 2 + self.high / 2
         half = self._half_spread
-        distance = y * 0.25 - middle
+        distance = y - middle
         with np.errstate(over="ignore", divide="ignore"):
             v = distance / half
             if self.kind == "linear":
@@ -77,30 +89,32 @@ class OutputMap:
     @property
     def _half_spread(self) -> float:
         # A constant function has no spread: the spacing of floats around its value takes its place.
-        return max(self._high / 2 - self._low / 2, float(np.spacing(max(abs(self._low), abs(self._high)))))
+        return max(self.high / 2 - self.low / 2, float(np.spacing(max(abs(self.low), abs(self.high)))))
 
     def inverse(self, v: Array) -> Array:
-        """Raw values y of mapped values v."""
+        """Values y of mapped values v; ranks have no inverse."""
         if self.kind == "none":
-            return v.copy()
+            return v * ENTERS
         size = np.abs(v)
         linear = v if self.kind == "linear" else np.where(size <= 1, v, np.copysign(np.exp(size - 1), v))
-        return 4 * (self._low / 2 + self._high / 2 + linear * self._half_spread)
+        return self.low / 2 + self.high / 2 + linear * self._half_spread
 
     def slope(self, v: Array) -> Array:
         """dr/dy where the mapped value is ``v``: the first factor of the paper's eq. for the true gradient."""
         if self.kind == "none":
-            return np.ones_like(v)
-        linear = 0.25 / self._half_spread
+            return np.full_like(v, 1 / ENTERS)
+        linear = 1 / self._half_spread
         if self.kind == "linear":
             return np.full_like(v, linear)
         slope: Array = linear * np.exp(-np.maximum(np.abs(v) - 1, 0))
         return slope
 
-    def state(self) -> State:
-        """The moving averages."""
-        return {"low": self._low, "high": self._high}
 
-    def load_state(self, state: State) -> None:
-        """Go on from ``state``."""
-        self._low, self._high = state["low"], state["high"]
+def _scores(y: Array) -> Array:
+    """Normal scores of the ranks, equal for equal values: the mean over their ranks."""
+    order, scores = ranked(y), -normal_scores(len(y))
+    _, first, group = np.unique(y[order], return_index=True, return_inverse=True)
+    means = np.add.reduceat(scores, first) / np.diff(np.append(first, len(y)))
+    v = np.empty(len(y))
+    v[order] = means[group]
+    return v

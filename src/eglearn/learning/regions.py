@@ -14,6 +14,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from .._typing import Array, Mask
+from ..state import Stateful
 
 # tanh(z) = +-1 exactly has no preimage. Cutting at 2^-42 from the face moves a point by less than 1e-12 of the
 # region and keeps |z| below 15, where tanh still has a slope that float64 resolves.
@@ -48,7 +49,7 @@ class InputMap(Protocol):
 
 
 @dataclass(frozen=True)
-class _Region:
+class _Region(Stateful):
     mu: Array
     sigma: Array
 

@@ -94,6 +94,27 @@ def _square_sines(rng: np.random.Generator, k: int, n: int, largest: float) -> A
     return np.concatenate(found)
 
 
+def folded(u: Array) -> Array:
+    """Points folded back into the cube at its faces; clipped where that is not enough.
+
+    >>> folded(np.array([0.5, 1.25, -4.0])).tolist()
+    [0.5, 0.75, 1.0]
+    """
+    inside: Array = np.clip(np.where(np.abs(u) > 1, 2 * np.sign(u) - u, u), -1, 1)
+    return inside
+
+
+def mirrored_offsets(middle: Array, offsets: Array) -> Array:
+    """Points ``middle + offsets``; coordinates that would leave the cube go the opposite way.
+
+    >>> mirrored_offsets(np.array([0.5, 0.0]), np.array([[0.75, 0.5]])).tolist()
+    [[-0.25, 0.5]]
+    """
+    u = middle + offsets
+    inside: Array = np.clip(np.where(np.abs(u) > 1, middle - offsets, u), -1, 1)
+    return inside
+
+
 def cone_fraction(n: int, aperture: float) -> float:
     """The exact share of a ball's volume inside a cone of the full ``aperture`` (0, pi] from its centre.
 

@@ -1,6 +1,8 @@
-"""From a learned gradient to the next candidate."""
+"""From a learned gradient to the next candidate: steps along it, and minima of a quadratic within a radius."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -72,3 +74,59 @@ def _to_sphere(start: Array, direction: Array, radius: float) -> float:
     """The t >= 0 at which start + t direction, starting inside, reaches the sphere."""
     a, b, c = direction @ direction, start @ direction, start @ start - radius**2
     return float(-c / (b + np.sqrt(b * b - a * c))) if a > 0 else 0.0
+
+
+def ball_step(g: Array, H: Array, radius: float) -> Array:
+    """The minimum of g . p + p . H p / 2 over |p| <= radius (Moré and Sorensen 1983, by eigenvectors)."""
+    if not (np.isfinite(g).all() and np.isfinite(H).all()):
+        return np.zeros_like(g)  # beyond the range of floats: no step rather than a wild one
+    curvature, V = np.linalg.eigh(H)
+    slope = V.T @ g
+    if curvature[0] > 0 and (np.abs(slope) <= radius * curvature).all():  # no component is too long, none overflows
+        p = -slope / curvature
+        if length(p) <= radius:
+            inside: Array = V @ p
+            return inside
+    # p = -(H + shift)^-1 g. At the first shift no component is longer than the radius, and one may be just as long:
+    # |p| >= radius, from where Newton's method on 1 / |p| rises to the solution without passing it.
+    shift = max(0.0, float(np.max(np.abs(slope) / radius - curvature)))
+    for _ in range(50):
+        below = curvature + shift
+        p = np.divide(-slope, below, out=np.zeros_like(slope), where=below > 0)
+        size = length(p)
+        if not size > radius * (1 + 1e-10):
+            break
+        unit = p / size
+        shift += (size / radius - 1) / float(np.sum(np.divide(unit**2, below, out=np.zeros_like(p), where=below > 0)))
+    if size < radius and curvature[0] < 0:  # no slope along the most negative curvature: either way is as good
+        p[0] += math.sqrt(max(radius**2 - size**2, 0.0))
+    step: Array = V @ p
+    return step * min(1.0, radius / length(step)) if step.any() else step
+
+
+def box_step(g: Array, H: Array, centre: Array, radius: float) -> Array:
+    """As ``ball_step``, with centre + p in the cube.
+
+    Coordinates are held at the faces while the slope presses them there, else released (Hintermüller, Ito, Kunisch
+    2002); of a few rounds the best is taken. The first clips the step without faces, which may gain nothing.
+    """
+    best, best_gain = np.zeros_like(g), 0.0
+    held = np.zeros(len(g), dtype=bool)
+    p = np.zeros_like(g)
+    for _ in range(6):
+        left = radius**2 - float(p[held] @ p[held])
+        if held.all() or left <= 0:
+            break
+        free = ~held
+        p[free] = ball_step(g[free] + H[np.ix_(free, held)] @ p[held], H[np.ix_(free, free)], math.sqrt(left))
+        outside = np.abs(centre + p) > 1
+        p = np.clip(centre + p, -1, 1) - centre
+        slope = g + H @ p
+        gain = -0.5 * float(p @ (g + slope))
+        if gain > best_gain:
+            best, best_gain = p.copy(), gain
+        pressed = held & (slope * (centre + p) < 0)
+        if (held == (pressed | outside)).all():
+            break
+        held = pressed | outside
+    return best

@@ -18,7 +18,6 @@ import numpy as np
 
 from .._typing import Array
 from ..result import Status, counted
-from ..settings import Settings
 from ..store import History
 from .charts import BLUE, VERMILLION
 from .figures import figures, meter
@@ -181,9 +180,10 @@ def _facts(rows: Iterable[tuple[str, Any]]) -> Html:
 
 
 def _settings(run: Record) -> Html:
-    given, defaults = run.identity.get("settings", {}), Settings().state()
+    kind = run.algorithm.settings_class()
+    given, defaults = run.identity.get("settings", {}), kind().state()
     values = {k: v for k, v in given.items() if run.algorithm.uses(k)}
-    meanings = {f.name: f.metadata["meaning"] for f in dataclasses.fields(Settings)}
+    meanings = {f.name: f.metadata["meaning"] for f in dataclasses.fields(kind) if f.metadata}
     changed = [k for k in values if k not in defaults or values[k] != defaults[k]]
     rows = []
     for key in [*changed, *(k for k in values if k not in changed)]:
@@ -197,6 +197,6 @@ def _settings(run: Record) -> Html:
     head = tag("thead", tag("tr", *(tag("th", t) for t in ("setting", "value", "default", "meaning"))))
     note = f"Changed from the default: {len(changed)} of {len(values)}" + (", listed first." if changed else ".")
     if len(values) < len(given):
-        note += f" {run.algorithm.__name__} uses no others."
+        note += f" The algorithm {run.algorithm.name} uses no others."
     return tag("section", tag("h2", "Settings"), tag("p", note, class_="note"),
                tag("table", head, tag("tbody", *rows)), id="settings", class_="card wide")  # fmt: skip

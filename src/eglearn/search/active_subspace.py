@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from .._typing import Array
-from ..learning.models.least_change import exponent_of
-from .base import NUMBERS, Search
+from ..learning.samplers import folded
+from ..learning.values import exponent_of, in_units
+from ..settings import FACTOR, Settings, setting, whole
+from .base import NUMBERS, Reason, Search
 
 Indices = npt.NDArray[np.intp]
 
-# Points whose gradients are compared, first on that share of the coordinates.
-POINTS, _FIRST = 4, 1 / 4
-# Few are so many directions by the dimension, or less.
-_FEW = 1 / 16
-# Differences of values are as far apart as that, by the standard deviation of the points.
-_STEP = 0.1
 # Deviations of gradients below that are rounding.
 _SMALLEST = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActiveSubspaceSettings(Settings):
+    """Constants of ``ActiveSubspace``."""
+
+    sigma: float = setting(0.4, "standard deviation of the points around the start", "ours: as of the evolution")
+    points: int = setting(4, "points whose gradients are compared", "ours", whole(3))
+    first: float = setting(1 / 4, "share of the coordinates on which they are compared first", "ours", FACTOR)
+    few: float = setting(1 / 16, "few are so many directions by the dimension, or less", "ours", FACTOR)
+    step: float = setting(0.1, "length of differences over sigma", "ours: as smooth as the evolution sees it")
 
 
 def directions_in(g: Array) -> float:
@@ -59,6 +67,7 @@ def _basis(rows: Array) -> Array:
     return basis
 
 
+@dataclass(init=False, eq=False, repr=False)
 class ActiveSubspace(Search):
     """Gradients at points of a distribution; it ends with the directions that they span, if these are few.
 
@@ -66,39 +75,37 @@ class ActiveSubspace(Search):
     first. A distribution that is equally wide in all directions is then as wide as these few allow for, and far too
     narrow for the others. Four gradients on a quarter of the coordinates tell whether that is so. If it is, they are
     completed.
-
-    Parameters
-    ----------
-    rng, start
-        See ``Search``.
-    sigma : float
-        Standard deviation of the points around the start.
     """
 
+    settings_class: ClassVar[type[Settings]] = ActiveSubspaceSettings
+    scale_setting: ClassVar[str] = "sigma"
     shows_spread: ClassVar[bool] = False
-    fields: ClassVar[tuple[str, ...]] = (
-        *Search.fields,
-        *("start", "sigma", "points", "values", "g", "known", "order", "exponent"),
-    )
 
-    def __init__(self, rng: np.random.Generator, start: Array, sigma: float) -> None:
-        super().__init__(rng, start)
-        self.start, self.sigma = start.copy(), sigma
+    start: Array
+    points: Array
+    values: Array
+    """Where gradients are measured, and the values there; none before the first batch."""
+    g: Array
+    """The gradients, 0 where they are not known."""
+    known: int
+    """How many slopes were measured, in the order of ``_next``."""
+    order: Indices
+    """Of the coordinates."""
+    exponent: int
+    """The unit of values is 2^exponent."""
+
+    def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
+        super().__init__(rng, start, settings, **rest)
+        self.start = start.copy()
         self.order = rng.permutation(self.n)
-        """Of the coordinates."""
         self.points, self.values = np.empty((0, self.n)), np.empty(0)
-        """Where gradients are measured, and the values there; none before the first batch."""
-        self.g = np.zeros((POINTS, self.n))
-        """The gradients, 0 where they are not known."""
-        self.known = 0
-        """How many slopes were measured, in the order of ``_next``."""
-        self.exponent = 0
-        """The unit of values is 2^exponent."""
+        self.g = np.zeros((self.settings.points, self.n))
+        self.known = self.exponent = 0
 
     @property
     def radius(self) -> float:
         """The standard deviation."""
-        return self.sigma
+        return float(self.settings.sigma)
 
     @property
     def interruptible(self) -> bool:
@@ -108,7 +115,7 @@ class ActiveSubspace(Search):
     @property
     def directions(self) -> Array:
         """(n, k) orthonormal columns; none if many directions matter."""
-        return _basis(_units(self.g)) if self.done == "few" else np.empty((self.n, 0))
+        return _basis(_units(self.g)) if self.done is Reason.FEW_DIRECTIONS else np.empty((self.n, 0))
 
     @property
     def shortening(self) -> float:
@@ -123,26 +130,26 @@ class ActiveSubspace(Search):
     @property
     def _first(self) -> int:
         """Coordinates of the first comparison."""
-        return max(int(_FIRST * self.n), 1)
+        return max(int(self.settings.first * self.n), 1)
 
     def _next(self) -> tuple[Indices, Indices]:
         """Points and coordinates of the next slopes: some of all points, then the others, one point after the other."""
-        first, rest = self._first, self.n - self._first
-        begin, since = self.known, self.known - POINTS * first
-        end = POINTS * first if since < 0 else begin + rest - since % rest
+        first, rest, points = self._first, self.n - self._first, self.settings.points
+        begin, since = self.known, self.known - points * first
+        end = points * first if since < 0 else begin + rest - since % rest
         slopes = np.arange(begin, min(end, begin + max(1, NUMBERS // self.n)))
         if since < 0:
             return slopes // first, self.order[slopes % first]
-        return (slopes - POINTS * first) // rest, self.order[first + (slopes - POINTS * first) % rest]
+        return (slopes - points * first) // rest, self.order[first + (slopes - points * first) % rest]
 
     def propose(self) -> Array:
         """Neighbours along coordinates; at first the points, too."""
         begins = len(self.values) == 0
         if begins:
-            u = self.start + self.sigma * self.rng.standard_normal((POINTS, self.n))
-            self.points = np.clip(np.where(np.abs(u) > 1, 2 * np.sign(u) - u, u), -1, 1)
+            spread = self.rng.standard_normal((self.settings.points, self.n))
+            self.points = folded(self.start + self.settings.sigma * spread)
         rows, along = self._next()
-        neighbours, step = self.points[rows], _STEP * self.sigma
+        neighbours, step = self.points[rows], self.settings.step * self.settings.sigma
         at = self.points[rows, along]
         neighbours[np.arange(len(rows)), along] = np.where(at + step > 1, at - step, at + step)
         return np.vstack([self.points, neighbours]) if begins else neighbours
@@ -150,28 +157,28 @@ class ActiveSubspace(Search):
     def _learn(self, u: Array, y: Array) -> None:
         self._note_best(u, y)
         rows, along = self._next()
-        begins = len(self.values) == 0
-        if len(y) < len(rows) + begins * POINTS:  # the budget is at its end, and nothing follows
+        begins, points = len(self.values) == 0, self.settings.points
+        if len(y) < len(rows) + begins * points:  # the budget is at its end, and nothing follows
             return
         if begins:
-            self.values, u, y = y[:POINTS], u[POINTS:], y[POINTS:]
+            self.values, u, y = y[:points], u[points:], y[points:]
         self._measure(u, y, rows, along)
         self.known += len(rows)
-        if self.known == POINTS * self._first:
+        if self.known == points * self._first:
             if not self._few(self.g[:, self.order[: self._first]]):
-                self.done = "many"
-        elif self.known == POINTS * self.n:
-            self.done = "few" if self._few(self.g) else "many"
+                self.done = Reason.MANY_DIRECTIONS
+        elif self.known == points * self.n:
+            self.done = Reason.FEW_DIRECTIONS if self._few(self.g) else Reason.MANY_DIRECTIONS
 
     def _few(self, g: Array) -> bool:
-        return bool(g.any(axis=1).all()) and directions_in(g) <= _FEW * self.n
+        return bool(g.any(axis=1).all()) and directions_in(g) <= self.settings.few * self.n
 
     def _measure(self, u: Array, y: Array, rows: Indices, along: Indices) -> None:
         """ActiveSubspace between points and their neighbours; 0 where one of them failed."""
-        quarters = y * 0.25 - self.values[rows] * 0.25  # a difference of huge values overflows
+        v = y - self.values[rows]
         if not self.g.any():
-            self.exponent = exponent_of(quarters[np.isfinite(quarters)])
+            self.exponent = exponent_of(v[np.isfinite(v)])
         steps = u[np.arange(len(rows)), along] - self.points[rows, along]
         with np.errstate(over="ignore"):
-            slopes = np.ldexp(quarters, -self.exponent) / steps
+            slopes = in_units(v, self.exponent) / steps
         self.g[rows, along] = np.where(np.isfinite(slopes), slopes, 0.0)

@@ -4,119 +4,96 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .._typing import Array
-from ..learning.models.least_change import LeastChange, ball_step, median, memory
-from ..learning.steps import length
-from .base import Search
+from ..learning.models.least_change import LeastChange
+from ..learning.recombination import Rates, expected_length, log_weights, ranked
+from ..learning.samplers import folded
+from ..learning.steps import ball_step, length
+from ..settings import BELOW_ONE, FLAG, Settings, or_none, setting, whole
+from .base import Reason, Search, default_batch
 from .stopping import reason_to_stop
-from .trust_region import default_batch
-
-# Standard deviations below this, and ratios of them above that, end the pass.
-_SMALLEST, _LARGEST_RATIO = 1e-11, 1e7
-# Over so many uses of the model is its success counted; with less than this share, it is rarely used.
-_COUNTED, _WORTHWHILE = 20, 0.1
 
 
-@dataclass(frozen=True)
-class Rates:
-    """Weights of sorted samples and rates of learning from them (the tutorial, table 1)."""
+@dataclass(frozen=True, kw_only=True)
+class CMAESSettings(Settings):
+    """Constants of ``CMAES``; rates and weights are those of Hansen's tutorial (2016)."""
 
-    positive: Array
-    """Of the better half; their sum is 1."""
-    negative: Array
-    """Of the worse half."""
-    mu_eff: float
-    cc: float
-    cs: float
-    c1: float
-    cmu: float
-    damping: float
-
-    @classmethod
-    def of(cls, n: int, size: int) -> Rates:
-        """For ``size`` samples in ``n`` dimensions."""
-        raw = math.log((size + 1) / 2) - np.log(np.arange(1, size + 1))
-        mu = max(size // 2, 1)
-        positive, negative = raw[:mu] / raw[:mu].sum() if size > 1 else np.ones(1), raw[mu:]
-        mu_eff = 1 / float(np.sum(positive**2))
-        c1 = 2 / ((n + 1.3) ** 2 + mu_eff)
-        cmu = min(1 - c1, 2 * (0.25 + mu_eff + 1 / mu_eff - 2) / ((n + 2) ** 2 + mu_eff))
-        cs = (mu_eff + 2) / (n + mu_eff + 5)
-        if negative.any():
-            negative = negative / -negative.sum()
-            mu_eff_negative = 1 / float(np.sum(negative**2))
-            negative *= min(1 + c1 / cmu, 1 + 2 * mu_eff_negative / (mu_eff + 2), (1 - c1 - cmu) / (n * cmu))
-        return cls(
-            positive, negative, mu_eff, cc=(4 + mu_eff / n) / (n + 4 + 2 * mu_eff / n), cs=cs, c1=c1, cmu=cmu,
-            damping=1 + 2 * max(0.0, math.sqrt((mu_eff - 1) / (n + 1)) - 1) + cs,
-        )  # fmt: skip
+    sigma: float = setting(0.4, "the first standard deviation", "ours: a fifth of the cube")
+    size: int | None = setting(None, "points in a batch; None: 4 + 3 ln n", "Hansen 2016, eq. 48", or_none(whole(1)))
+    noisy: bool = setting(False, "medians, not best values, tell when to stop; no model is used", "ours", FLAG)
+    smallest: float = setting(1e-11, "standard deviations below this end the search", "ours")
+    largest_ratio: float = setting(1e7, "ratios of standard deviations above this end it", "Hansen 2009: 1e7")
+    model_up_to: float = setting(
+        2.0, "the model is used up to so many times the usual batch", "ours: samples of larger ones are too far apart"
+    )
+    counted: int = setting(20, "uses of the model over which its success is counted", "ours", whole(1))
+    worthwhile: float = setting(0.1, "with less than this share of successes it is rarely used", "ours", BELOW_ONE)
+    trust_up: float = setting(1.5, "factor of the model's trust radius when its point is the best", "ours")
+    trust_down: float = setting(0.7, "factor when its point is in the worse half", "ours", BELOW_ONE)
+    trust_most: float = setting(3.0, "the largest trust radius, in lengths of samples", "ours")
+    trust_least: float = setting(0.1, "the smallest", "ours")
+    remembered: int = setting(3, "samples that are remembered, by the number in a fit", "ours", whole(1))
 
 
+@dataclass(init=False, eq=False, repr=False)
 class CMAES(Search):
     """CMA-ES with active update (Hansen 2016, the tutorial) in the cube; samples outside are mirrored at the faces.
 
     Its samples also feed the least-change model. One point of the next batch is the model's minimum within a trust
     radius; if that point is the best of its batch, the mean moves there.
-
-    Parameters
-    ----------
-    rng, start
-        See ``Search``.
-    sigma : float
-        The first standard deviation.
-    size : int or None
-        Points in a batch; None: the usual number. The model is used up to twice that, since the samples of large
-        populations are too far apart for a quadratic.
-    noisy : bool
-        Whether medians, in place of the best values, tell when to stop. The model, which is centred at the best
-        sample, is not used then.
     """
 
-    fields: ClassVar[tuple[str, ...]] = (
-        *Search.fields,
-        *("mean", "sigma", "size", "noisy", "C", "B", "D", "path_c", "path_s", "batches", "decomposed"),
-        *("H", "exponent", "u", "y", "trust", "injected", "hits", "history"),
-    )
+    settings_class: ClassVar[type[Settings]] = CMAESSettings
+    scale_setting: ClassVar[str] = "sigma"
+    batch_setting: ClassVar[str] = "size"
 
-    def __init__(
-        self,
-        rng: np.random.Generator,
-        start: Array,
-        sigma: float = 0.4,
-        size: int | None = None,
-        noisy: bool = False,
-    ) -> None:
-        super().__init__(rng, start)
+    mean: Array
+    sigma: float
+    C: Array
+    B: Array
+    D: Array
+    """The covariance matrix is sigma^2 C, and C = B D^2 B^T."""
+    path_c: Array
+    path_s: Array
+    batches: int
+    decomposed: int
+    """Batches so far, and at the last decomposition of C."""
+    model: LeastChange
+    u: Array
+    y: Array
+    """Samples for the model, oldest first."""
+    trust: float
+    injected: Array | None
+    """The model's point for the next batch."""
+    hits: list[bool]
+    """Whether the last injected points were the best of their batches."""
+    history: list[float]
+    """The best values of the last batches, or their medians."""
+
+    def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
+        super().__init__(rng, start, settings, **rest)
         n = self.n
-        self.mean, self.sigma = start.copy(), sigma
-        self.size, self.noisy = size if size is not None else default_batch(n), noisy
+        self.mean, self.sigma = start.copy(), self.settings.sigma
         self.C, self.B, self.D = np.eye(n), np.eye(n), np.ones(n)
-        """The covariance matrix is sigma^2 C, and C = B D^2 B^T."""
         self.path_c, self.path_s = np.zeros(n), np.zeros(n)
         self.batches = self.decomposed = 0
-        """Batches so far, and at the last decomposition of C."""
-        self.H, self.exponent = np.zeros((n, n)), 0
+        self.model = LeastChange(np.zeros((n, n)))
         self.u, self.y = np.empty((0, n)), np.empty(0)
-        """Samples for the model, oldest first."""
-        self.trust = 1.0
-        self.injected: Array | None = None
-        """The model's point for the next batch."""
-        self.hits: list[bool] = []
-        """Whether the last injected points were the best of their batches."""
-        self.history: list[float] = []
-        """The best values of the last batches, or their medians."""
+        self.trust, self.injected = 1.0, None
+        self.hits, self.history = [], []
         self._derive()
 
     def _derive(self) -> None:
         """What follows from dimension and population."""
-        n, size = self.n, self.size
-        self._rates = Rates.of(n, size)
-        self._expected = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))
-        self._uses_model = not self.noisy and size <= 2 * default_batch(n)
+        n, s = self.n, self.settings
+        self.size = s.size or default_batch(n)
+        self._rates, self._weights = _rates(n, self.size)
+        self._expected = expected_length(n)
+        self._uses_model = not s.noisy and self.size <= s.model_up_to * default_batch(n)
 
     @property
     def radius(self) -> float:
@@ -124,18 +101,23 @@ class CMAES(Search):
         return self.sigma * float(self.D[-1])
 
     @property
+    def favorite_u(self) -> Array | None:
+        """The mean if values are noisy."""
+        return self.mean if self.settings.noisy else None
+
+    @property
     def value_now(self) -> float:
         """The median of what the last batches had best: falls also while the distribution contracts."""
-        return median(self.history[-max(1, 10 * self.n // self.size) :]) if self.history else math.nan
+        recent = self.history[-max(1, 10 * self.n // self.size) :]
+        return float(np.nanmedian(recent)) if recent else math.nan
 
     def propose(self) -> Array:
         """Samples of the distribution; the first is the model's point, if there is one."""
         z = self.rng.standard_normal((self.size, self.n))
-        u = self.mean + self.sigma * (z * self.D) @ self.B.T
-        u = np.where(np.abs(u) > 1, 2 * np.sign(u) - u, u)
+        u = folded(self.mean + self.sigma * (z * self.D) @ self.B.T)  # eq. 38 to 40
         if self.injected is not None:
             u[0] = self.injected
-        return np.clip(u, -1, 1)
+        return u
 
     def _learn(self, u: Array, y: Array) -> None:
         good = np.isfinite(y)
@@ -145,7 +127,7 @@ class CMAES(Search):
         if len(y) < self.size:  # the budget is at its end, and nothing follows
             self._note_best(u, y)
             return
-        order = np.argsort(y, kind="stable")  # failed ones, NaN, are the last
+        order = ranked(y)
         injected = self.injected is not None
         wins = injected and order[0] == 0
         if injected:
@@ -157,7 +139,7 @@ class CMAES(Search):
         if jump is not None:
             self.mean = jump
         if self._uses_model:
-            size = 3 * memory(self.n)
+            size = self.settings.remembered * self.model.settings.count(self.n)
             self.u, self.y = np.vstack([self.u, u[good]])[-size:], np.concatenate([self.y, y[good]])[-size:]
         self.injected = self._model_point() if self._asks_model() else None
         self.done = self._reason_to_stop(y[good])
@@ -165,74 +147,96 @@ class CMAES(Search):
     def _after_failure(self) -> None:
         """Nothing was learned: back to what worked, and closer."""
         if math.isnan(self.best_y):
-            self.done = "failed"
+            self.done = Reason.FAILED
         self.mean, self.injected = self.best_u.copy(), None
         self.sigma *= 0.5
-        if self.done is None and self.radius < _SMALLEST:
-            self.done = "converged"
+        if self.done is None and self.radius < self.settings.smallest:
+            self.done = Reason.CONVERGED
 
     # --- the distribution ---------------------------------------------------------------------------------------
 
     def _adapt(self, u: Array, injected: int | None) -> None:
         """Move mean, paths, C and sigma; ``u`` are the points that did not fail, the best first."""
         n = self.n
-        r = self._rates if len(u) == self.size else Rates.of(n, len(u))
+        r, (positive, negative) = (self._rates, self._weights) if len(u) == self.size else _rates(n, len(u))
         steps = (u - self.mean) / self.sigma
         if injected is not None:  # a long way of the model must not blow up the distribution (Hansen 2011: injection)
             far = length((self.B.T @ steps[injected]) / self.D)
             steps[injected] *= min(1.0, (self._expected + 2) / far) if far > 0 else 1.0
-        mean_step = r.positive @ steps[: len(r.positive)]
-        self.mean = np.clip(self.mean + self.sigma * mean_step, -1, 1)
+        mean_step = positive @ steps[: len(positive)]  # eq. 41
+        self.mean = np.clip(self.mean + self.sigma * mean_step, -1, 1)  # eq. 42
         white = self.B @ ((self.B.T @ mean_step) / self.D)
         cs, cc, c1, cmu = r.cs, r.cc, r.c1, r.cmu
-        self.path_s = (1 - cs) * self.path_s + math.sqrt(cs * (2 - cs) * r.mu_eff) * white
+        self.path_s = (1 - cs) * self.path_s + math.sqrt(cs * (2 - cs) * r.mu_eff) * white  # eq. 43
         self.batches += 1
         speed = length(self.path_s) / self._expected
-        steady = speed / math.sqrt(1 - (1 - cs) ** (2 * self.batches)) < 1.4 + 2 / (n + 1)
-        self.path_c = (1 - cc) * self.path_c + steady * math.sqrt(cc * (2 - cc) * r.mu_eff) * mean_step
-        weights = np.concatenate([r.positive, r.negative])
+        steady = speed / math.sqrt(1 - (1 - cs) ** (2 * self.batches)) < 1.4 + 2 / (n + 1)  # h_sigma
+        self.path_c = (1 - cc) * self.path_c + steady * math.sqrt(cc * (2 - cc) * r.mu_eff) * mean_step  # eq. 45
+        weights = np.concatenate([positive, negative])
         keep = 1 + c1 * (1 - steady) * cc * (2 - cc) - c1 - cmu * float(weights.sum())
         bad = weights < 0
         lengths = np.sum(((steps[bad] @ self.B) / self.D) ** 2, axis=1)
-        weights[bad] *= n / np.maximum(lengths, 1e-12)
-        self.C = keep * self.C + c1 * np.outer(self.path_c, self.path_c) + cmu * (steps.T * weights) @ steps
-        self.sigma *= math.exp(min(1.0, cs / r.damping * (speed - 1)))
+        weights[bad] *= n / np.maximum(lengths, 1e-12)  # eq. 46
+        self.C = keep * self.C + c1 * np.outer(self.path_c, self.path_c) + cmu * (steps.T * weights) @ steps  # eq. 47
+        self.sigma *= math.exp(min(1.0, cs / r.damping * (speed - 1)))  # eq. 44
         if self.batches - self.decomposed > 1 / (c1 + cmu) / n / 10:
             self.C = 0.5 * (self.C + self.C.T)
             variances, self.B = np.linalg.eigh(self.C)
-            self.D = np.sqrt(np.maximum(variances, variances[-1] / _LARGEST_RATIO**2))
+            self.D = np.sqrt(np.maximum(variances, variances[-1] / self.settings.largest_ratio**2))
             self.decomposed = self.batches
 
     # --- the model ----------------------------------------------------------------------------------------------
 
     def _judge_model(self, wins: bool, worse_than_half: bool) -> None:
-        self.hits = [*self.hits, wins][-_COUNTED:]
+        s = self.settings
+        self.hits = [*self.hits, wins][-s.counted :]
         if wins:
-            self.trust = min(1.5 * self.trust, 3.0)
+            self.trust = min(s.trust_up * self.trust, s.trust_most)
         elif worse_than_half:
-            self.trust = max(0.7 * self.trust, 0.1)
+            self.trust = max(s.trust_down * self.trust, s.trust_least)
 
     def _asks_model(self) -> bool:
+        s = self.settings
         if not self._uses_model or len(self.y) < self.n + 2:
             return False
-        poor = len(self.hits) == _COUNTED and sum(self.hits) <= _WORTHWHILE * _COUNTED
-        return not poor or bool(self.rng.random() < _WORTHWHILE)
+        poor = len(self.hits) == s.counted and sum(self.hits) <= s.worthwhile * s.counted
+        return not poor or bool(self.rng.random() < s.worthwhile)
 
     def _model_point(self) -> Array:
         """The model's minimum around the best point, in coordinates in which samples have length 1."""
         scale = self.sigma * math.sqrt(self.n)
         A, inverse = self.B * (self.D * scale), (self.B / (self.D * scale)).T
-        model = LeastChange(self.H, self.exponent)
-        g, H = model.fit(self.u, self.y, self.best_u, self.best_y, A, inverse)
-        self.H, self.exponent = model.H, model.exponent
+        g, H = self.model.learn(self.u, self.y, self.best_u, self.best_y, A, inverse)
         return np.clip(self.best_u + A @ ball_step(g, H, self.trust), -1, 1)
 
     # --- the end ------------------------------------------------------------------------------------------------
 
-    def _reason_to_stop(self, y: Array) -> str | None:
-        why = reason_to_stop(self.history, y, self.batches, self.n / self.size, self.noisy)
-        if self.radius < _SMALLEST:
-            return "converged"
-        if self.D[-1] > 0.999 * _LARGEST_RATIO * self.D[0]:  # D is kept within the ratio
-            return "degenerate"
+    def _reason_to_stop(self, y: Array) -> Reason | None:
+        s = self.settings
+        why = reason_to_stop(self.history, y, self.batches, self.n / self.size, s.noisy)
+        if self.radius < s.smallest:
+            return Reason.CONVERGED
+        if self.D[-1] > 0.999 * s.largest_ratio * self.D[0]:  # D is kept within the ratio
+            return Reason.DEGENERATE
         return why
+
+
+@dataclass(frozen=True)
+class _StepRates(Rates):
+    """Rates of the step size (Hansen 2016, eq. 55)."""
+
+    cs: float
+    damping: float
+
+
+def _rates(n: int, size: int) -> tuple[_StepRates, tuple[Array, Array]]:
+    """Rates, and weights of the better and of the worse half (the latter: eq. 50 to 53)."""
+    positive, negative = log_weights(size)
+    r = Rates.of(n, positive)
+    cs = (r.mu_eff + 2) / (n + r.mu_eff + 5)
+    if negative.any():
+        negative = negative / -negative.sum()
+        mu_eff_negative = 1 / float(np.sum(negative**2))
+        negative *= min(1 + r.c1 / r.cmu, 1 + 2 * mu_eff_negative / (r.mu_eff + 2), (1 - r.c1 - r.cmu) / (n * r.cmu))
+    damping = 1 + 2 * max(0.0, math.sqrt((r.mu_eff - 1) / (n + 1)) - 1) + cs
+    return _StepRates(r.mu_eff, r.cc, r.c1, r.cmu, cs, damping), (positive, negative)

@@ -3,27 +3,50 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .._typing import Array
-from ..learning.models.least_change import differences, exponent_of
-from .base import NUMBERS, Search
+from ..learning.values import exponent_of, in_units
+from ..settings import FLAG, Settings, setting, whole
+from .base import NUMBERS, Reason, Search
 
-# Points of the first grid and of a whole profile, a coordinate.
-_GRID, _PROFILE = 10, 100
-# Points a coordinate between two tests.
-_EVERY = 30
-# Combined gain over the sum of single gains, from which on a function counts as separable; if there is no gain, the
-# loss must be the sum of the losses to this share.
-_SEPARABLE, _ADDITIVE = 0.5, 0.01
-# An interval is not worth a point when it is this short.
-_SHORTEST = 1e-9
-# What a next point must gain: this share of the profile's median above its best.
-_GAIN = 1e-3
+# Differences below some units of the last place are rounding.
+_ROUNDING = 4 * float(np.finfo(float).eps)
 
 
+@dataclass(frozen=True, kw_only=True)
+class CoordinateSearchSettings(Settings):
+    """Constants of ``CoordinateSearch``."""
+
+    trusted: bool = setting(
+        False,
+        "the function was separable elsewhere: a start that is the best on all profiles needs no proof",
+        "ours",
+        FLAG,
+    )
+    grid: int = setting(10, "points of the first grid, per coordinate", "ours", whole(2))
+    profile: int = setting(100, "points of a whole profile", "ours", whole(3))
+    every: int = setting(30, "points per coordinate between two tests", "ours", whole(1))
+    separable: float = setting(
+        0.5, "combined gain over the sum of single gains from which on a function counts as separable", "ours"
+    )
+    additive: float = setting(0.01, "how close to 1 that ratio is for a sum over coordinates", "ours")
+    shortest: float = setting(1e-9, "an interval this short is not worth a point", "ours")
+    gain: float = setting(1e-3, "what a point must gain: share of the profile's median above its best", "STEP 1994")
+
+    def first_test(self, n: int) -> int:
+        """Evaluations until it is known whether the function is separable."""
+        return self.grid * n + 1
+
+    def whole(self, n: int) -> int:
+        """Evaluations of whole profiles."""
+        return self.profile * n
+
+
+@dataclass(init=False, eq=False, repr=False)
 class CoordinateSearch(Search):
     """Profiles of the function along each coordinate through one point, refined globally.
 
@@ -36,56 +59,53 @@ class CoordinateSearch(Search):
 
     Parameters
     ----------
-    rng, start
+    rng, start, settings
         See ``Search``.
     value : float
-        The value at the start; it must be known.
-    trusted : bool
-        The function was separable elsewhere: a start that is the best on all profiles needs no proof.
+        The value at the start; if it is not known, the start is evaluated first.
     """
 
-    fields: ClassVar[tuple[str, ...]] = (
-        *Search.fields,
-        *("trusted", "centre", "value", "points", "values", "ratio", "testing", "waiting", "moved", "moved_y"),
-        *("places", "found"),
-    )
+    settings_class: ClassVar[type[Settings]] = CoordinateSearchSettings
 
-    def __init__(self, rng: np.random.Generator, start: Array, value: float, trusted: bool = False) -> None:
-        super().__init__(rng, start, value)
-        self.trusted = trusted
-        self.centre, self.value = start.copy(), value
-        self.points, self.values = start[:, None].copy(), np.full((self.n, 1), value)
-        """(n, k): the profiles, sorted along the rows."""
-        self.ratio = math.nan
-        """Combined gain (or loss) over the sum of single ones at the last test."""
+    centre: Array
+    value: float
+    points: Array
+    values: Array
+    """(n, k): the profiles, sorted along the rows."""
+    ratio: float
+    """Combined gain (or loss) over the sum of single ones at the last test."""
+    places: Array
+    found: Array
+    """(n, k): the next points of the profiles, and the values of the first of them, row by row."""
+    testing: bool
+    """Whether the next batch is a combined point."""
+    waiting: list[int]
+    """Coordinates still to be moved one at a time."""
+    moved: Array
+    moved_y: float
+    """The point with the coordinates that stay moved, and its value."""
+
+    def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
+        super().__init__(rng, start, settings, **rest)
+        self.centre, self.ratio = start.copy(), math.nan
         self.places, self.found = np.empty((self.n, 0)), np.empty(0)
-        """(n, k): the next points of the profiles, and the values of the first of them, row by row."""
-        self.testing = False
-        """Whether the next batch is a combined point."""
-        self.waiting: list[int] = []
-        """Coordinates still to be moved one at a time."""
-        self.moved, self.moved_y = self.centre, value
-        """The point with the coordinates that stay moved, and its value."""
+        self.testing, self.waiting = False, []
+        self._begin(self.best_y)
+
+    def _begin(self, value: float) -> None:
+        self.value = self.moved_y = value
+        self.points, self.values = self.centre[:, None].copy(), np.full((self.n, 1), value)
+        self.moved = self.centre
 
     @property
     def interruptible(self) -> bool:
         """Never: values along profiles do not tell what all of them gain together."""
         return False
 
-    @staticmethod
-    def first_test(n: int) -> int:
-        """Evaluations until it is known whether the function is separable."""
-        return _GRID * n + 1
-
-    @staticmethod
-    def whole(n: int) -> int:
-        """Evaluations of whole profiles."""
-        return _PROFILE * n
-
     @property
     def adds_up(self) -> bool:
         """Whether gains add up, as far as is known: a sum over coordinates, not coordinates that interact little."""
-        return not abs(self.ratio - 1) > _ADDITIVE
+        return not abs(self.ratio - 1) > self.settings.additive
 
     @property
     def radius(self) -> float:
@@ -94,6 +114,8 @@ class CoordinateSearch(Search):
 
     def propose(self) -> Array:
         """The combined point, or new points on each profile: at first the grid, then at least four points in all."""
+        if math.isnan(self.value):
+            return self.centre[None]
         if self.testing:
             best = self._combined()[0]
             if self.waiting:
@@ -109,8 +131,8 @@ class CoordinateSearch(Search):
     def _new_places(self) -> Array:
         """(n, k)"""
         if self.points.shape[1] == 1:
-            return np.tile(np.linspace(-1, 1, _GRID), (self.n, 1))
-        count = min(math.ceil(4 / self.n), _PROFILE + 1 - self.points.shape[1])
+            return np.tile(np.linspace(-1, 1, self.settings.grid), (self.n, 1))
+        count = min(math.ceil(4 / self.n), self.settings.profile + 1 - self.points.shape[1])
         left = np.argsort(self._needed_curvature(), axis=1, kind="stable")[:, :count]
         middle: Array = 0.5 * np.take_along_axis(self.points, left, 1)
         return middle + 0.5 * np.take_along_axis(self.points, left + 1, 1)
@@ -125,26 +147,30 @@ class CoordinateSearch(Search):
 
     def _needed_curvature(self) -> Array:
         """(n, k - 1): of a parabola through both ends of the interval that dips below the best by the least gain."""
-        gaps = self._gaps()
-        rounding = np.ldexp(np.abs(self.values).max(axis=1) * np.finfo(float).eps, -self._exponent())
-        least = np.maximum(_GAIN * np.median(gaps, axis=1), rounding)[:, None]
+        s, gaps = self.settings, self._gaps()
+        rounding = in_units(np.abs(self.values).max(axis=1) * _ROUNDING, self._exponent())
+        least = np.maximum(s.gain * np.median(gaps, axis=1), rounding)[:, None]
         least[least == 0] = 1.0  # all values are 0: only the widths count
         roots = np.sqrt(gaps + least)
         width = np.diff(self.points, axis=1)
-        needed = ((roots[:, :-1] + roots[:, 1:]) / np.maximum(width, _SHORTEST)) ** 2
-        return np.where(width < _SHORTEST, np.inf, needed)
+        needed = ((roots[:, :-1] + roots[:, 1:]) / np.maximum(width, s.shortest)) ** 2
+        return np.where(width < s.shortest, np.inf, needed)
 
     def _exponent(self) -> int:
-        return exponent_of(self.values * 0.25 - self.value * 0.25)
+        return exponent_of(self.values - self.value)
 
     def _gaps(self) -> Array:
         """(n, k): values above the best of their profile, in units of the largest."""
-        scaled = differences(self.values, self.value, self._exponent())
+        scaled = in_units(self.values - self.value, self._exponent())
         gaps: Array = scaled - scaled.min(axis=1, keepdims=True)
         return gaps
 
     def _learn(self, u: Array, y: Array) -> None:
         self._note_best(u, y)
+        if math.isnan(self.value):
+            self._begin(float(y[0]))
+            self.done = Reason.FAILED if math.isnan(self.value) else None
+            return
         if self.testing:
             self._judge(y)
             return
@@ -157,7 +183,7 @@ class CoordinateSearch(Search):
             return
         y, self.found = self.found, np.empty(0)
         if not np.isfinite(y).any():
-            self.done = "failed"
+            self.done = Reason.FAILED
             return
         # A failed point stands as the worst one known: nothing is expected near it.
         y = np.where(np.isfinite(y), y, np.nanmax(np.append(y, self.values.max()))).reshape(self.n, count)
@@ -166,11 +192,12 @@ class CoordinateSearch(Search):
         before = self.points.shape[1] - 1
         self.points, self.values = np.take_along_axis(points, order, 1), np.take_along_axis(values, order, 1)
         after = before + count
-        self.testing = before == 0 or after >= _PROFILE or after // _EVERY > before // _EVERY
+        s = self.settings
+        self.testing = before == 0 or after >= s.profile or after // s.every > before // s.every
 
     def _judge(self, combined: Array) -> None:
         exponent = self._exponent()
-        singles = differences(self._combined()[1], self.value, exponent)
+        singles = in_units(self._combined()[1] - self.value, exponent)
         single = float(np.sum(singles))
         one_at_a_time = bool(self.waiting)
         if one_at_a_time:
@@ -178,22 +205,22 @@ class CoordinateSearch(Search):
             if self.waiting:
                 return
             combined = np.array([self.moved_y])
-        together = float(differences(combined, self.value, exponent)[0])
+        together = float(in_units(combined - self.value, exponent)[0])
         self.ratio = together / single if single != 0 and not math.isnan(together) else 0.0
-        if single < 0 and self.ratio < _SEPARABLE and not one_at_a_time:
+        if single < 0 and self.ratio < self.settings.separable and not one_at_a_time:
             self.waiting = [int(j) for j in np.argsort(singles, kind="stable") if singles[j] < 0]
             self.moved, self.moved_y = self.centre, self.value
             return
         self.testing = False
         if not self._is_separable(single):
-            self.done = "not separable"
-        elif self.points.shape[1] > _PROFILE:
-            self.done = "separable"
+            self.done = Reason.NOT_SEPARABLE
+        elif self.points.shape[1] > self.settings.profile:
+            self.done = Reason.SEPARABLE
 
     def _is_separable(self, single: float) -> bool:
         if single < 0:
-            return self.ratio >= _SEPARABLE
-        return single > 0 and (self.trusted or self.adds_up)
+            return bool(self.ratio >= self.settings.separable)
+        return single > 0 and (self.settings.trusted or self.adds_up)
 
     def _move(self, tried: Array) -> None:
         """Keep the first waiting coordinate's move if it helped."""

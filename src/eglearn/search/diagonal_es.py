@@ -1,43 +1,38 @@
-"""Adaptation of a normal distribution with independent coordinates, for many dimensions."""
+"""Diagonal evolution strategy: adaptation of a normal distribution with independent coordinates."""
 
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import ndtri
 
 from .._typing import Array
+from ..learning.recombination import Rates, expected_length, ranked, score_weights
+from ..learning.samplers import folded
 from ..learning.steps import length
-from .base import Search
+from ..settings import BELOW_ONE, FLAG, FRACTION, Settings, or_none, setting, whole
+from .base import Reason, Search, default_batch
 from .stopping import reason_to_stop
-from .trust_region import default_batch
-
-# Standard deviations below this end the pass.
-_SMALLEST = 1e-11
-# The rate at which the comparison of two points is averaged (Hansen, Atamna, Auger 2014).
-_RATE = 0.3
-# The share of the mean's last step in its next one.
-_INERTIA = 0.5
 
 
-def recombination(size: int) -> Array:
-    """Weights of sorted samples, best first: about the expected order statistics of a normal distribution.
+@dataclass(frozen=True, kw_only=True)
+class DiagonalESSettings(Settings):
+    """Constants of ``DiagonalES``."""
 
-    The positive ones sum to 1, the negative ones to -1. These are optimal for many dimensions (Arnold 2006); formulas
-    for the statistics: Blom (1958).
-
-    >>> recombination(4).round(2)
-    array([ 0.78,  0.22, -0.22, -0.78])
-    """
-    if size == 1:
-        return np.ones(1)
-    expected: Array = ndtri((size - np.arange(size) - 0.375) / (size + 0.25))
-    weights: Array = expected / expected[expected > 0].sum()
-    return weights
+    sigma: float = setting(0.4, "the first standard deviation", "ours: a fifth of the cube")
+    size: int | None = setting(None, "points in a batch; None: 4 + 3 ln n", "Hansen 2016, eq. 48", or_none(whole(1)))
+    pace: float = setting(0.5, "the mean's step, as a share of the weighted sum of the samples' steps", "ours")
+    noisy: bool = setting(False, "medians, not best values, tell when to stop", "ours", FLAG)
+    smallest: float = setting(1e-11, "standard deviations below this end the search", "ours")
+    rate: float = setting(
+        0.3, "the rate at which the comparison of two points is averaged", "Hansen, Atamna, Auger 2014", BELOW_ONE
+    )
+    inertia: float = setting(0.5, "share of the mean's last step in its next one", "ours", FRACTION)
 
 
+@dataclass(init=False, eq=False, repr=False)
 class DiagonalES(Search):
     """Adaptation of a mean, a step size and n variances in the cube; samples are mirrored at the faces.
 
@@ -51,72 +46,75 @@ class DiagonalES(Search):
 
     Parameters
     ----------
-    rng, start
+    rng, start, settings
         See ``Search``.
-    sigma : float
-        The first standard deviation.
-    size : int or None
-        Points in a batch; None: the usual number.
-    pace : float
-        Length of the mean's steps. With shorter ones the mean forgets ripples of the values, and takes longer.
-    noisy : bool
-        Whether medians, in place of the best values, tell when to stop.
     directions : (n, k) or None
-        Orthonormal columns along which the distribution is shorter; None: there are none.
+        Orthonormal columns, along which the distribution is shortened; None: none.
     shortening : float
         How long it is there, by what it would be.
     """
 
-    fields: ClassVar[tuple[str, ...]] = (
-        *Search.fields,
-        *("mean", "sigma", "size", "pace", "noisy", "variances", "path", "shift", "longer", "paired"),
-        *("batches", "history", "directions", "shortening"),
-    )
+    settings_class: ClassVar[type[Settings]] = DiagonalESSettings
+    scale_setting: ClassVar[str] = "sigma"
+    batch_setting: ClassVar[str] = "size"
+
+    mean: Array
+    sigma: float
+    variances: Array
+    """The covariance matrix is sigma^2 M diag(variances) M, where M shortens the directions."""
+    path: Array
+    shift: Array
+    """Of the mean: its averaged and its last step."""
+    longer: float
+    """Whether steps should be longer (up to 1) or shorter (to -1)."""
+    paired: bool
+    """Whether the batch has points to tell."""
+    batches: int
+    history: list[float]
+    """The best values of the last batches, or their medians."""
+    directions: Array
+    shortening: float
 
     def __init__(
         self,
         rng: np.random.Generator,
         start: Array,
-        sigma: float = 0.4,
-        size: int | None = None,
-        pace: float = 0.5,
-        noisy: bool = False,
+        settings: Any = None,
+        *,
         directions: Array | None = None,
         shortening: float = 1.0,
+        **rest: Any,
     ) -> None:
-        super().__init__(rng, start)
+        super().__init__(rng, start, settings, **rest)
         n = self.n
         self.directions = np.empty((n, 0)) if directions is None else directions
         self.shortening = shortening
-        self.pace, self.noisy = pace, noisy
-        self.mean, self.sigma = start.copy(), sigma
-        self.size = size if size is not None else default_batch(n)
+        self.mean, self.sigma = start.copy(), self.settings.sigma
         self.variances = np.ones(n)
-        """The covariance matrix is sigma^2 M diag(variances) M, where M shortens the directions."""
         self.path, self.shift = np.zeros(n), np.zeros(n)
-        """Of the mean: its averaged and its last step."""
         self.longer, self.paired = 0.0, False
-        """Whether steps should be longer (up to 1) or shorter (to -1), and whether the batch has points to tell."""
-        self.batches = 0
-        self.history: list[float] = []
-        """The best values of the last batches, or their medians."""
+        self.batches, self.history = 0, []
         self._derive()
 
     def _derive(self) -> None:
-        """Rates (Hansen 2016, the tutorial's table 1; those of the variances as in Ros and Hansen)."""
         n = self.n
-        self._weights = recombination(self.size)
-        mu_eff = 1 / float(np.sum(self._weights[self._weights > 0] ** 2))
-        self._cc = (4 + mu_eff / n) / (n + 4 + 2 * mu_eff / n)
-        faster = (n + 2) / 3
-        self._c1 = min(1.0, faster * 2 / ((n + 1.3) ** 2 + mu_eff))
-        self._cmu = min(1 - self._c1, faster * 2 * (mu_eff - 2 + 1 / mu_eff) / ((n + 2) ** 2 + mu_eff))
-        self._expected = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))
+        self.size = self.settings.size or default_batch(n)
+        self._weights = score_weights(self.size)
+        self._rates = Rates.of(n, self._weights[self._weights > 0], faster=(n + 2) / 3)
+        r, faster = self._rates, (n + 2) / 3
+        import dataclasses
+        self._rates = dataclasses.replace(r, cmu=min(1 - r.c1, faster * 2 * (r.mu_eff - 2 + 1 / r.mu_eff) / ((n + 2) ** 2 + r.mu_eff)))
+        self._expected = expected_length(n)
 
     @property
     def radius(self) -> float:
         """The largest standard deviation."""
         return self.sigma * math.sqrt(float(self.variances.max()))
+
+    @property
+    def favorite_u(self) -> Array | None:
+        """The mean if values are noisy."""
+        return self.mean if self.settings.noisy else None
 
     def _shorter(self, steps: Array) -> Array:
         """M applied to steps (k, n) or (n,)."""
@@ -138,8 +136,7 @@ class DiagonalES(Search):
         self.paired = ahead > 0 and self.size > 2
         if self.paired:
             u[:2] = self.mean + np.outer([1, -1], self.shift * (self.sigma * self._expected / ahead))
-        inside: Array = np.clip(np.where(np.abs(u) > 1, 2 * np.sign(u) - u, u), -1, 1)
-        return inside
+        return folded(u)
 
     def _learn(self, u: Array, y: Array) -> None:
         self._note_best(u, y)
@@ -147,22 +144,24 @@ class DiagonalES(Search):
         if good == 0:  # nothing was learned: back to what worked, and closer
             self.mean, self.sigma, self.shift = self.best_u.copy(), 0.5 * self.sigma, np.zeros(self.n)
             if math.isnan(self.best_y):
-                self.done = "failed"
-            elif self.radius < _SMALLEST:
-                self.done = "converged"
+                self.done = Reason.FAILED
+            elif self.radius < self.settings.smallest:
+                self.done = Reason.CONVERGED
             return
         if len(y) < self.size:  # the budget is at its end, and nothing follows
             return
-        order = np.argsort(y, kind="stable")  # failed ones, NaN, are the last
+        order = ranked(y)
         self._adapt(u[order[:good]])
         if self.paired and np.isfinite(y[:2]).any():
             places = np.argsort(order, kind="stable")
-            self.longer += _RATE * (float(places[1] - places[0]) / (self.size - 1) - self.longer)
+            self.longer += self.settings.rate * (float(places[1] - places[0]) / (self.size - 1) - self.longer)
             self.sigma *= math.exp(self.longer / math.sqrt(self.n))
-        if self.radius < _SMALLEST:
-            self.done = "converged"
+        if self.radius < self.settings.smallest:
+            self.done = Reason.CONVERGED
         else:
-            self.done = reason_to_stop(self.history, y[order[:good]], self.batches, self.n / self.size, self.noisy)
+            self.done = reason_to_stop(
+                self.history, y[order[:good]], self.batches, self.n / self.size, self.settings.noisy
+            )
 
     def narrow(self, sigma: float) -> None:
         """The step size is that at most."""
@@ -170,16 +169,16 @@ class DiagonalES(Search):
 
     def _adapt(self, u: Array) -> None:
         """Move mean, path and variances; ``u`` are the points that did not fail, the best first."""
-        weights = self._weights if len(u) == self.size else recombination(len(u))
+        weights = self._weights if len(u) == self.size else score_weights(len(u))
         steps = self._longer(u - self.mean) / self.sigma
-        before, pace = self.mean, self.pace * self.sigma
+        before, inertia, pace = self.mean, self.settings.inertia, self.settings.pace * self.sigma
         step = weights @ steps
-        self.mean = np.clip(before + _INERTIA * self.shift + (1 - _INERTIA) * pace * self._shorter(step), -1, 1)
+        self.mean = np.clip(before + inertia * self.shift + (1 - inertia) * pace * self._shorter(step), -1, 1)
         self.shift = self.mean - before
         self.batches += 1
         # What a face cut off is no step. As long as a sample's own if all samples are equally good.
         mean_step = np.where(np.abs(self.mean) < 1, step, 0.0) / math.sqrt(float(weights @ weights))
-        cc, c1, cmu = self._cc, self._c1, self._cmu
+        cc, c1, cmu = self._rates.cc, self._rates.c1, self._rates.cmu
         self.path = (1 - cc) * self.path + math.sqrt(cc * (2 - cc)) * mean_step
         better = np.maximum(weights, 0)
         self.variances = (1 - c1 - cmu) * self.variances + c1 * self.path**2 + cmu * (better @ steps**2)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from ..learning.models import Model, value_model
 from ..settings import Settings
-from .egl import EGL
+from .egl import GradientLearning
+from .egl_settings import IGLSettings
 
 
-class IGL(EGL):
-    """Learns the values with a network and steps along its parametric gradient; all else is as in EGL.
+@dataclass(init=False, eq=False, repr=False)
+class IndirectGradientLearning(GradientLearning):
+    """Learns the values with a network and steps along its parametric gradient; all else is as in EGL."""
 
-    Examples
-    --------
-    >>> opt = IGL([(-5, 5)] * 3, budget=100)  # needs eglearn[nn]
-    >>> opt.ask().shape
-    (16, 3)
-    """
+    settings_class: ClassVar[type[Settings]] = IGLSettings
 
-    defaults: ClassVar[Settings] = Settings.for_model("fc")
-    _learns_values = True
+    def _make_model(self, rng: np.random.Generator) -> Model:
+        return value_model(self.settings, self.n, rng, self.settings.region == "tanh")

@@ -3,43 +3,69 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .._typing import Array, Mask
-from ..learning.models.least_change import differences, exponent_of
 from ..learning.steps import length
-from .base import Search
+from ..learning.values import exponent_of, in_units
+from ..settings import NUMBERS, Settings, or_none, setting, whole
+from .base import Reason, Search, default_batch
 from .rounding import LEAST, MOST, POINTS, SPACINGS, diagonal, rounding
-from .trust_region import default_batch
 
 _EPS = float(np.finfo(float).eps)
 
-# Steps of the differences, as powers of the rounding, and whether they are central, tried in this order: the error is
-# least near the root for forward differences, near the cubic root for central ones.
-_ACCURACIES = ((1 / 2, False), (7 / 16, True), (5 / 16, True), (3 / 16, True))
-_FINEST = 1  # of the central ones
-# The rounding is measured again where the value is that share of what it was, or that was of the value.
-_SMALLER = 0.1
-# Pairs in memory.
-_PAIRS = 200
-# Lengths tried along each quasi-Newton direction; the third is its own. A longer one must gain so many times as much.
-_LENGTHS = np.array([0.125, 0.5, 1.0, 2.0])
-_OWN, _MUCH_MORE = 2, 1.5
-# Directions: the diagonal matrix that the two loops begin with is taken to these powers.
-_POWERS = (0.0, 1.0)
-# Lengths along the slope, if nothing else is known, relative to half of the cube's edge: no far jump into a valley of
-# another bend.
-_FIRST_LENGTHS = 2.0 ** np.arange(-17, -2, 2)
-# Where no length gained, these, relative to the shortest one, follow.
-_SHORTER = 2.0 ** -np.array([2.0, 5.0, 8.0, 11.0])
-# The least share of the linear prediction that the direction's own length must gain (Armijo).
-_SUFFICIENT = 1e-4
-# The least cosine between a step and the change of the gradient along it.
-_LEAST_COSINE = 1e-12
+
+@dataclass(frozen=True, kw_only=True)
+class LBFGSSettings(Settings):
+    """Constants of ``LBFGS``."""
+
+    m: int | None = setting(
+        None, "samples of a gradient in a batch, at most; None: 4 + 3 ln n", "ours", or_none(whole(1))
+    )
+    pairs: int = setting(200, "pairs of steps and gradient changes in memory", "ours; L-BFGS-B: 10", whole(1))
+    forward: float = setting(1 / 2, "step of forward differences, as a power of the rounding", "least error: the root")
+    central: tuple[float, ...] = setting(
+        (7 / 16, 5 / 16, 3 / 16), "steps of central differences, tried in this order", "least error: 1/3", NUMBERS
+    )
+    remeasure: float = setting(0.1, "rounding is measured again where values change by this factor", "ours")
+    lengths: tuple[float, ...] = setting(
+        (0.125, 0.5, 1.0, 2.0), "lengths tried along a quasi-Newton direction", "ours; its own is 1", NUMBERS
+    )
+    much_more: float = setting(1.5, "a longer one must gain so many times as much as its own", "ours")
+    powers: tuple[float, ...] = setting(
+        (0.0, 1.0), "powers of the diagonal matrix that the two loops begin with, a direction each", "ours", NUMBERS
+    )
+    first_lengths: tuple[float, ...] = setting(
+        tuple(2.0**k for k in range(-17, -2, 2)),
+        "lengths along the slope while nothing else is known",
+        "ours: no far jump into a valley of another bend",
+        NUMBERS,
+    )
+    shorter: tuple[float, ...] = setting(
+        (2.0**-2, 2.0**-5, 2.0**-8, 2.0**-11),
+        "where no length gained: these, relative to the shortest",
+        "ours",
+        NUMBERS,
+    )
+    sufficient: float = setting(1e-4, "share of the linear prediction that a step must gain", "Armijo 1966")
+    least_cosine: float = setting(1e-12, "between a step and the change of the gradient along it", "ours")
 
 
+class Stage(StrEnum):
+    """What the next batch of ``LBFGS`` is for."""
+
+    ROUNDING = "rounding"
+    GRADIENT = "gradient"
+    PATH = "path"
+    SHORTER = "shorter"
+    """Shorter steps along the path."""
+
+
+@dataclass(init=False, eq=False, repr=False)
 class LBFGS(Search):
     """L-BFGS (Nocedal 1980) with a long memory, in the cube.
 
@@ -51,75 +77,90 @@ class LBFGS(Search):
     each coordinate as far as the pairs tell it. A direction's own length is preferred, for quasi-Newton steps are
     better than exact line searches where valleys bend. Coordinates that the slope presses against a face are held
     there.
-
-    Parameters
-    ----------
-    rng, start, value
-        See ``Search``.
-    m : int or None
-        Samples of a gradient in a batch, at most; None: by the dimension.
     """
 
+    settings_class: ClassVar[type[Settings]] = LBFGSSettings
+    batch_setting: ClassVar[str] = "m"
     shows_spread: ClassVar[bool] = False  # differences are of neighbours
-    fields: ClassVar[tuple[str, ...]] = (
-        *Search.fields,
-        *("m", "x", "value", "g", "S", "Y", "exponent", "rounding", "measured", "spacing", "level", "stage"),
-        *("begins", "before", "offsets", "values"),
-    )
 
-    def __init__(self, rng: np.random.Generator, start: Array, value: float = math.nan, m: int | None = None) -> None:
-        super().__init__(rng, start, value)
+    x: Array
+    value: float
+    """The iterate."""
+    g: Array
+    exponent: int
+    """The gradient there, and the unit of its values."""
+    S: Array
+    Y: Array
+    """Steps and changes of the gradient, oldest first."""
+    rounding: float
+    measured: float
+    spacing: int
+    """The rounding, the value where it was measured, and at which of the spacings."""
+    level: int
+    """Which of the accuracies: 0 is forward differences, then central ones."""
+    stage: Stage
+    begins: bool
+    """Whether nothing was evaluated for the next step yet."""
+    before: Array | None
+    """The iterate before, if its gradient is as accurate."""
+    offsets: Array
+    values: Array
+    """Of the gradient's samples so far."""
+
+    def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
+        super().__init__(rng, start, settings, **rest)
         n = self.n
-        self.m = m if m is not None else default_batch(n)
-        self.x, self.value = start.copy(), value
-        """The iterate."""
+        self.x, self.value = start.copy(), self.best_y
         self.g, self.exponent = np.zeros(n), 0
-        """The gradient there, for values as ``differences`` gives them, and their unit."""
         self.S, self.Y = np.empty((0, n)), np.empty((0, n))
-        """Steps and changes of the gradient, oldest first."""
         self.rounding, self.measured, self.spacing = LEAST, 0.0, 0
-        """The rounding, the value where it was measured, and at which of the spacings."""
-        self.level = 0
-        """Which of the accuracies."""
-        self.stage = "rounding"
-        """What the next batch is for: rounding, gradient, path, or shorter (steps along the path)."""
-        self.begins = True
-        """Whether nothing was evaluated for the next step yet."""
-        self.before: Array | None = None
-        """The iterate before, if its gradient is as accurate."""
+        self.level, self.stage, self.begins = 0, Stage.ROUNDING, True
+        self.before = None
         self.offsets, self.values = np.empty(0), np.empty(0)
-        """Of the gradient's samples so far."""
+        self._derive()
+
+    def _derive(self) -> None:
+        s = self.settings
+        self._m = s.m or default_batch(self.n)
+        self._powers_of_rounding = (s.forward, *s.central)
+        self._own = s.lengths.index(1.0)
+
+    @property
+    def _central(self) -> bool:
+        """Whether differences are central."""
+        return self.level > 0
 
     @property
     def radius(self) -> float:
         """The step of the differences."""
-        return float(self.rounding ** _ACCURACIES[self.level][0])
+        return float(self.rounding ** self._powers_of_rounding[self.level])
 
     @property
     def interruptible(self) -> bool:
         """Between steps: a gradient gains nothing before the step along it."""
-        return self.begins and self.stage in ("rounding", "gradient")
+        return self.begins and self.stage in (Stage.ROUNDING, Stage.GRADIENT)
 
     def propose(self) -> Array:
         """Samples of the gradient, or points along the path."""
-        if self.stage == "rounding":
+        if self.stage is Stage.ROUNDING:
             u = diagonal(self.rng, self.x, SPACINGS[self.spacing])
             return np.vstack([self.x, u]) if math.isnan(self.value) else u
-        if self.stage == "gradient":
+        if self.stage is Stage.GRADIENT:
             return self._samples()
-        lengths = _LENGTHS if len(self.S) else _FIRST_LENGTHS
-        if self.stage == "shorter":
-            lengths = lengths[0] * _SHORTER
+        s = self.settings
+        lengths = np.array(s.lengths if len(self.S) else s.first_lengths)
+        if self.stage is Stage.SHORTER:
+            lengths = lengths[0] * np.array(s.shorter)
         steps = self._directions()[:, None, :] * lengths[:, None]
         return np.clip(self.x + steps.reshape(-1, self.n), -1, 1)
 
     def _samples(self) -> Array:
         """The next differences along coordinates; the second of a coordinate is opposite to the first, or beyond."""
-        h, central = self.radius, _ACCURACIES[self.level][1]
+        h = self.radius
         first = np.where(self.x + h > 1, -h, h)
         second = np.where(np.abs(self.x - first) > 1, 2 * first, -first)
-        offsets = np.concatenate([first, second]) if central else first
-        chosen = np.arange(len(self.values), min(len(self.values) + self.m, len(offsets)))
+        offsets = np.concatenate([first, second]) if self._central else first
+        chosen = np.arange(len(self.values), min(len(self.values) + self._m, len(offsets)))
         u = np.tile(self.x, (len(chosen), 1))
         u[np.arange(len(chosen)), chosen % self.n] += offsets[chosen]
         return u
@@ -146,7 +187,7 @@ class LBFGS(Search):
         for i in usable[::-1]:
             shares[i] = S[i] @ p / products[i]
             p = p - shares[i] * Y[i]
-        scales = self._scale() ** np.array(_POWERS)[:, None]
+        scales = self._scale() ** np.array(self.settings.powers)[:, None]
         paths: Array = p * scales
         if len(usable):
             last = Y[usable[-1]]
@@ -172,10 +213,10 @@ class LBFGS(Search):
 
     def _learn(self, u: Array, y: Array) -> None:
         self._note_best(u, y)
-        self.begins = self.stage in ("path", "shorter")
-        if self.stage == "rounding":
+        self.begins = self.stage in (Stage.PATH, Stage.SHORTER)
+        if self.stage is Stage.ROUNDING:
             self._learn_rounding(y)
-        elif self.stage == "gradient":
+        elif self.stage is Stage.GRADIENT:
             self._collect(u, y)
         else:
             self._move(u, y)
@@ -184,7 +225,7 @@ class LBFGS(Search):
         if math.isnan(self.value):
             self.value, y = float(y[0]), y[1:]
             if math.isnan(self.value):
-                self.done = "failed"
+                self.done = Reason.FAILED
                 return
         if len(y) < POINTS:  # the budget is at its end, and nothing follows
             return
@@ -195,28 +236,28 @@ class LBFGS(Search):
         if not math.isnan(measured):
             self.rounding = measured if measured > 0 else MOST
         # The next time from one finer: this may have been a plateau.
-        self.measured, self.spacing, self.stage = self.value, max(self.spacing - 1, 0), "gradient"
+        self.measured, self.spacing, self.stage = self.value, max(self.spacing - 1, 0), Stage.GRADIENT
 
     def _collect(self, u: Array, y: Array) -> None:
         coordinates = np.arange(len(self.values), len(self.values) + len(y)) % self.n
         offsets = u[np.arange(len(y)), coordinates] - self.x[coordinates]
         self.offsets, self.values = np.append(self.offsets, offsets), np.append(self.values, y)
-        if len(self.values) == self.n * (1 + _ACCURACIES[self.level][1]):
+        if len(self.values) == self.n * (1 + self._central):
             self._learn_gradient()
             self.offsets, self.values = np.empty(0), np.empty(0)
-            self.stage = "path"
+            self.stage = Stage.PATH
 
     def _learn_gradient(self) -> None:
-        quarters = self.values * 0.25 - self.value * 0.25
-        exponent = exponent_of(np.where(np.isfinite(quarters), quarters, 0.0))
-        with np.errstate(over="ignore"):  # what overflows in the new unit tells nothing of such small differences
-            old, changes = (np.ldexp(a, self.exponent - exponent) for a in (self.g, self.Y))
+        v = self.values - self.value
+        exponent = exponent_of(np.where(np.isfinite(v), v, 0.0))
+        # What overflows in the new unit tells nothing of such small differences.
+        old, changes = (in_units(a, exponent - self.exponent) for a in (self.g, self.Y))
         known = np.isfinite(changes).all(axis=1)
         self.S, self.Y, self.exponent = self.S[known], changes[known], exponent
         with np.errstate(divide="ignore", invalid="ignore"):
-            slopes = differences(self.values, self.value, exponent) / self.offsets
+            slopes = in_units(v, exponent) / self.offsets
             g = slopes[: self.n]
-            if _ACCURACIES[self.level][1]:
+            if self._central:
                 # Of the parabola through three values: slope = g + curvature * offset / 2 at both offsets.
                 a, b, other = self.offsets[: self.n], self.offsets[self.n :], slopes[self.n :]
                 g = np.where(np.isfinite(g) & np.isfinite(other), (g * b - other * a) / (b - a), g)
@@ -224,39 +265,39 @@ class LBFGS(Search):
         # A coordinate whose samples failed is left as it is.
         self.g = np.where(np.isfinite(g), g, 0.0)
         if self.before is not None and np.isfinite(old).all():
-            s, change = self.x - self.before, self.g - old
-            if float(s @ change) > _LEAST_COSINE * length(s) * length(change):
-                self.S, self.Y = np.vstack([self.S, s])[-_PAIRS:], np.vstack([self.Y, change])[-_PAIRS:]
+            s, change, pairs = self.x - self.before, self.g - old, self.settings.pairs
+            if float(s @ change) > self.settings.least_cosine * length(s) * length(change):
+                self.S, self.Y = np.vstack([self.S, s])[-pairs:], np.vstack([self.Y, change])[-pairs:]
 
     def _move(self, u: Array, y: Array) -> None:
         y = np.where(np.isfinite(y), y, np.inf)
         best = int(np.argmin(y))
-        if self.stage == "path" and len(self.S) and (chosen := self._own_lengths(u, y)):
+        if self.stage is Stage.PATH and len(self.S) and (chosen := self._own_lengths(u, y)):
             best = min(chosen, key=lambda row: float(y[row]))
         if y[best] < self.value:
             self.before, self.x, self.value = self.x, u[best].copy(), float(y[best])
             small, large = sorted([abs(self.value), abs(self.measured)])
-            self.stage = "rounding" if small < _SMALLER * large else "gradient"
-        elif self.stage == "path":
-            self.stage = "shorter"
+            self.stage = Stage.ROUNDING if small < self.settings.remeasure * large else Stage.GRADIENT
+        elif self.stage is Stage.PATH:
+            self.stage = Stage.SHORTER
         else:
             self._after_failure()
 
     def _own_lengths(self, u: Array, y: Array) -> list[int]:
         """Of each direction whose own length gains enough, the row of that length, or of the longer one."""
-        chosen = []
-        for own in range(_OWN, len(y), len(_LENGTHS)):
-            change, further = differences(np.append(y[own : own + 2], np.inf)[:2], self.value, self.exponent)
-            if change <= _SUFFICIENT * min(float(self.g @ (u[own] - self.x)), 0.0) and y[own] < self.value:
-                chosen.append(own + int(further < _MUCH_MORE * change))
+        s, chosen = self.settings, []
+        for own in range(self._own, len(y), len(s.lengths)):
+            change, further = in_units(np.append(y[own : own + 2], np.inf)[:2] - self.value, self.exponent)
+            if change <= s.sufficient * min(float(self.g @ (u[own] - self.x)), 0.0) and y[own] < self.value:
+                chosen.append(own + int(further < s.much_more * change))
         return chosen
 
     def _after_failure(self) -> None:
         """No length gained: another accuracy, and after the last one again from the finest, without the past."""
-        if self.level + 1 < len(_ACCURACIES):
-            self.level, self.stage, self.before = self.level + 1, "rounding", None
+        if self.level + 1 < len(self._powers_of_rounding):
+            self.level, self.stage, self.before = self.level + 1, Stage.ROUNDING, None
         elif len(self.S):  # something was gained since it was last forgotten
             self.S, self.Y = self.S[:0], self.Y[:0]
-            self.level, self.stage, self.before = _FINEST, "rounding", None
+            self.level, self.stage, self.before = 1, Stage.ROUNDING, None
         else:
-            self.done = "converged"
+            self.done = Reason.CONVERGED

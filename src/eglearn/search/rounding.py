@@ -62,10 +62,10 @@ def rounding(value: float, y: Array, n: int) -> float:
     if not np.isfinite(y).all():
         return math.nan
     with np.errstate(all="ignore"):
-        quarters = y * 0.25 - value * 0.25  # a difference of huge values overflows
-        bends = np.diff(np.append(0.0, quarters[: len(_NEAR)]), 4)
+        v = y - value
+        bends = np.diff(np.append(0.0, v[: len(_NEAR)]), 4)
         if not bends.any():
             return 0.0
         error = length(bends) / math.sqrt(_FOURTH * len(bends))
-        ratio = error * n * _FAR**2 / np.abs(np.diff(np.append(0.0, quarters[len(_NEAR) :]), 2)[0])
+        ratio = error * n * _FAR**2 / np.abs(np.diff(np.append(0.0, v[len(_NEAR) :]), 2)[0])
     return LEAST if math.isnan(ratio) else min(max(float(ratio), LEAST), MOST)

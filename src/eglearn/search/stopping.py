@@ -1,15 +1,19 @@
-"""When an adaptation has nothing more to gain."""
+"""When an evolution strategy has nothing more to gain."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .._typing import Array
+from .base import Reason
 
-_EPS = float(np.finfo(float).eps)
+# Differences below some units of the last place are rounding.
+_ROUNDING = 4 * float(np.finfo(float).eps)
 
 
-def reason_to_stop(history: list[float], y: Array, batches: int, per_batch: float, noisy: bool = False) -> str | None:
+def reason_to_stop(
+    history: list[float], y: Array, batches: int, per_batch: float, noisy: bool = False
+) -> Reason | None:
     """Flat, stagnant, or None: the rules of BIPOP-CMA-ES (Hansen 2009), in terms of rounding.
 
     Parameters
@@ -27,7 +31,7 @@ def reason_to_stop(history: list[float], y: Array, batches: int, per_batch: floa
         Whether extreme values are luck.
     """
     if noisy:
-        low, middle, high = (4 * np.quantile(y * 0.25, [0.25, 0.5, 0.75])).tolist()  # differences may overflow
+        low, middle, high = np.quantile(y, [0.25, 0.5, 0.75]).tolist()
         history.append(middle)
         y = np.array([low, high])
     else:
@@ -36,16 +40,11 @@ def reason_to_stop(history: list[float], y: Array, batches: int, per_batch: floa
     del history[:-window]
     if len(history) > recent:
         late = np.array(history[-recent:])
-        if max(_quarter_spread(y), _quarter_spread(late)) <= _EPS * float(np.max(np.abs(np.append(y, late)))):
-            return "flat"
+        if max(np.ptp(y), np.ptp(late)) <= _ROUNDING * float(np.max(np.abs(np.append(y, late)))):
+            return Reason.FLAT
     if len(history) >= window and batches % 10 == 0:
         fifth = window // 5
         early, late = np.sort(history[:fifth]), np.sort(history[-fifth:])
         if late[fifth // 2] >= early[fifth // 2]:
-            return "stagnant"
+            return Reason.STAGNANT
     return None
-
-
-def _quarter_spread(y: Array) -> float:
-    """A quarter of max - min, which itself may overflow."""
-    return float(np.max(y) * 0.25 - np.min(y) * 0.25)

@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from .._typing import Array
-from ..learning.models.least_change import LeastChange, ball_step, differences, exponent_of, memory
-from ..learning.steps import length
-from .base import Search
-from .trust_region import default_batch
-
-# The pass has converged when its samples are this close to the candidate.
-_SMALLEST = 1e-9
-# Directions with a curvature of their own, at most.
-_ACTIVE = 20
-# The share of a batch that is sampled in them.
-_INSIDE = 1 / 3
-# Batches between two changes of the directions.
-_EVERY = 3
-# Curvatures above that of the rest are divided out at most to this ratio.
-_CONDITION = 1e8
-# How fast the trust region shrinks: slowly, since a batch renews only a small part of the gradient.
-_SHRINK = 0.75
-# Samples farther than so many radii outside the active directions say little about them.
-_FAR = 10.0
+from ..learning.models.least_change import LeastChange, LeastChangeSettings
+from ..learning.samplers import mirrored_offsets
+from ..learning.steps import ball_step, length
+from ..learning.trust import TrustSettings, rounding_metric
+from ..learning.values import exponent_of, in_units
+from ..settings import FRACTION, Settings, or_none, setting, whole
+from .base import Reason, Search, default_batch
 
 
+@dataclass(frozen=True, kw_only=True)
+class SubspaceTrustRegionSettings(Settings):
+    """Constants of ``SubspaceTrustRegion``."""
+
+    radius: float = setting(0.2, "the first radius", "ours")
+    m: int | None = setting(None, "points in a batch; None: 4 + 3 ln n", "Hansen 2016, eq. 48", or_none(whole(2)))
+    smallest: float = setting(1e-9, "the search has converged when the radius is below this", "ours")
+    active: int = setting(20, "directions with a curvature of their own, at most", "ours", whole(1))
+    inside: float = setting(1 / 3, "share of a batch that is sampled in them", "ours", FRACTION)
+    every: int = setting(3, "batches between two changes of the directions", "ours", whole(1))
+    condition: float = setting(1e8, "curvatures above that of the rest are divided out to this ratio at most", "ours")
+    shrink: float = setting(
+        0.75, "factor of a shrinking radius", "ours: slow, since a batch renews only a small part of the gradient"
+    )
+    far: float = setting(10.0, "samples farther outside the active directions, in radii, are left out", "ours")
+    remembered: int = setting(3, "samples that are remembered, by the number in a fit", "ours", whole(1))
+
+
+@dataclass(init=False, eq=False, repr=False)
 class SubspaceTrustRegion(Search):
     """From a point downhill, with fewer evaluations than a gradient takes.
 
@@ -38,44 +47,55 @@ class SubspaceTrustRegion(Search):
     samples on other orthonormal directions, each of which corrects the gradient along itself only. What was learned of
     the gradient before is carried along by the model. Where the rest of the gradient points, a new active direction
     begins, in place of the one with the least curvature.
-
-    Parameters
-    ----------
-    rng, start
-        See ``Search``.
-    delta : float
-        The first radius.
-    m : int or None
-        Points in a batch; None: by the dimension.
     """
 
-    fields: ClassVar[tuple[str, ...]] = (
-        *Search.fields,
-        *("delta", "m", "batches", "exponent", "V", "H", "g", "c", "u", "y", "signs", "order"),
-        *("inside", "middle", "at_candidate", "ratio", "predicted", "reach"),
-    )
+    settings_class: ClassVar[type[Settings]] = SubspaceTrustRegionSettings
+    scale_setting: ClassVar[str] = "radius"
+    batch_setting: ClassVar[str] = "m"
 
-    def __init__(self, rng: np.random.Generator, start: Array, delta: float = 0.2, m: int | None = None) -> None:
-        super().__init__(rng, start)
+    delta: float
+    batches: int
+    exponent: int
+    """Unit of all values."""
+    V: Array
+    H: Array
+    """The active directions, and the Hessian in them."""
+    g: Array
+    """The gradient at the best point."""
+    c: float
+    """The curvature of all other directions."""
+    u: Array
+    y: Array
+    """Candidates and samples in the active directions, oldest first."""
+    signs: Array
+    order: npt.NDArray[np.int64]
+    """Of the basis of directions: signs, and numbers of those not used yet."""
+    inside: int
+    """Samples of the batch in the active directions."""
+    middle: Array
+    at_candidate: bool
+    """The point around which the batch is sampled."""
+    ratio: float
+    predicted: float
+    reach: float
+    """Actual over predicted gain of the last candidate; the latter; length of the step over the radius."""
+
+    def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
+        super().__init__(rng, start, settings, **rest)
         n = self.n
-        self.delta = delta
-        self.m = m if m is not None else default_batch(n)
-        self.batches = 0
-        self.exponent = 0
-        """Unit of all values, see ``differences``."""
+        self.delta = self.settings.radius
+        self.batches = self.exponent = 0
         self.V, self.H = np.empty((n, 0)), np.empty((0, 0))
         self.g, self.c = np.zeros(n), 0.0
-        """The gradient at the best point."""
         self.u, self.y = np.empty((0, n)), np.empty(0)
-        """Candidates and samples in the active directions, oldest first."""
         self.signs, self.order = np.ones(n), np.empty(0, dtype=np.int64)
-        """Of the basis of directions: signs, and numbers of those not used yet."""
-        self.inside = 0
-        """Samples of the batch in the active directions."""
-        self.middle, self.at_candidate = start.copy(), True
-        """The point around which the batch is sampled."""
+        self.inside, self.middle, self.at_candidate = 0, start.copy(), True
         self.ratio = self.predicted = self.reach = 0.0
-        """Actual over predicted gain of the last candidate; the latter; length of the step over the radius."""
+        self._derive()
+
+    def _derive(self) -> None:
+        self._m = self.settings.m or default_batch(self.n)
+        self._trust = TrustSettings(shrink=self.settings.shrink)
 
     @property
     def radius(self) -> float:
@@ -89,14 +109,13 @@ class SubspaceTrustRegion(Search):
         candidate = self.best_u
         if self.batches:
             candidate = self._candidate()
-        self.inside = min(int(_INSIDE * self.m), self.V.shape[1])
-        self.at_candidate = self.batches == 0 or self.ratio > 0.25
+        self.inside = min(int(self.settings.inside * self._m), self.V.shape[1])
+        self.at_candidate = self.batches == 0 or self.ratio > self._trust.fair
         self.middle = candidate if self.at_candidate else self.best_u
-        count = self.m - 1 - self.inside if self.batches else 2 * self.m
+        count = self._m - 1 - self.inside if self.batches else 2 * self._m
         offsets = np.vstack([self._inner(self.inside), self._outer(count)])
         offsets *= self.rng.choice([-self.delta, self.delta], (len(offsets), 1))
-        u = self.middle + offsets
-        return np.vstack([candidate, np.clip(np.where(np.abs(u) > 1, self.middle - offsets, u), -1, 1)])
+        return np.vstack([candidate, mirrored_offsets(self.middle, offsets)])
 
     def _candidate(self) -> Array:
         """The model's minimum in the metric that shortens steep active directions, clipped to the cube."""
@@ -127,10 +146,7 @@ class SubspaceTrustRegion(Search):
         """A and its inverse: active directions steeper than the rest are as much shorter as makes them equal."""
         curvature, E = np.linalg.eigh(self.H)
         flat = self.c if self.c > 0 or not len(E) else float(np.median(np.abs(curvature)))
-        if flat <= 0:
-            return np.eye(len(E)), np.eye(len(E))
-        factor = np.sqrt(np.clip(np.abs(curvature) / flat, 1.0, _CONDITION))
-        return (E / factor) @ E.T, (E * factor) @ E.T
+        return rounding_metric(curvature, E, flat, self.settings.condition)
 
     def _inner(self, count: int) -> Array:
         """Random orthonormal active directions, in the metric."""
@@ -161,13 +177,14 @@ class SubspaceTrustRegion(Search):
     def _learn(self, u: Array, y: Array) -> None:
         first = self.batches == 0
         if first and math.isnan(y[0]):
-            self.done = "failed"
+            self.done = Reason.FAILED
             return
         value = float(y[0]) if first else self.best_y
-        self._change_unit(y * 0.25 - value * 0.25)
-        v = differences(y, value, self.exponent)
+        self._change_unit(y - value)
+        v = in_units(y - value, self.exponent)
         if not first:
-            self._judge(float(v[0]))
+            self.ratio = self._trust.ratio(-float(v[0]), self.predicted)  # a failed candidate is a bad one
+            self.delta = self._trust.radius(self.delta, self.ratio, self.reach)
         at_middle = float(v[0]) if self.at_candidate else 0.0
         if not math.isnan(at_middle):
             self._correct(u[1 + self.inside :] - self.middle, v[1 + self.inside :] - at_middle)
@@ -176,38 +193,28 @@ class SubspaceTrustRegion(Search):
         self.g = self.g + self._product(self.best_u - before)
         self.batches += 1
         kept = np.flatnonzero(np.isfinite(y[: 1 + self.inside]))
-        size = 3 * memory(_ACTIVE)
+        s = self.settings
+        size = s.remembered * LeastChangeSettings().count(s.active)
         self.u, self.y = np.vstack([self.u, u[kept]])[-size:], np.append(self.y, y[kept])[-size:]
-        if first or self.batches % _EVERY == 0:
+        if first or self.batches % s.every == 0:
             self._change_directions()
         self._fit()
-        if self.delta <= _SMALLEST:
-            self.done = "converged"
+        if self.delta <= s.smallest:
+            self.done = Reason.CONVERGED
 
-    def _change_unit(self, quarters: Array) -> None:
+    def _change_unit(self, v: Array) -> None:
         """Choose the unit such that the largest of the finite values is about 1."""
-        quarters = quarters[np.isfinite(quarters)]
-        if not quarters.any():
+        v = v[np.isfinite(v)]
+        if not v.any():
             return
-        shift = self.exponent - exponent_of(quarters)
-        self.exponent -= shift
-        with np.errstate(over="ignore"):
-            self.g, self.H = np.ldexp(self.g, shift), np.ldexp(self.H, shift)
-            self.predicted, self.c = (float(v) for v in np.ldexp([self.predicted, self.c], shift))
+        higher = exponent_of(v) - self.exponent
+        self.exponent += higher
+        self.g, self.H = in_units(self.g, higher), in_units(self.H, higher)
+        self.predicted, self.c = in_units(np.array([self.predicted, self.c]), higher).tolist()
         if not (math.isfinite(self.c) and np.isfinite(self.g).all() and np.isfinite(self.H).all()):
             # What was learned from values beyond comparison with these is of no use for them.
             self.g, self.H = np.zeros_like(self.g), np.zeros_like(self.H)
             self.predicted = self.c = 0.0
-
-    def _judge(self, change: float) -> None:
-        """Change the radius by how good the prediction was; a failed candidate is a bad one."""
-        self.ratio = -change / self.predicted if self.predicted > 0 and not math.isnan(change) else -1.0
-        if self.ratio > 0.7 and self.reach > 0.9:
-            self.delta = min(2 * self.delta, 1.0)
-        elif self.ratio < 0.1:
-            self.delta *= _SHRINK
-        elif self.reach < 0.3:
-            self.delta *= max(_SHRINK, 2 * self.reach)
 
     def _correct(self, z: Array, v: Array) -> None:
         """Correct c and the gradient by samples outside the active directions."""
@@ -230,7 +237,7 @@ class SubspaceTrustRegion(Search):
         outer = self.g - self.V @ (self.V.T @ self.g)
         if not length(outer) > 0:
             return
-        if self.V.shape[1] == min(_ACTIVE, self.n):
+        if self.V.shape[1] == min(self.settings.active, self.n):
             curvature, E = np.linalg.eigh(self.H)
             kept = np.sort(np.argsort(np.abs(curvature), kind="stable")[1:])
             self.V, self.H = self.V @ E[:, kept], np.diag(curvature[kept])
@@ -248,15 +255,14 @@ class SubspaceTrustRegion(Search):
         inner = z @ self.V
         outer = z - inner @ self.V.T
         distances = np.einsum("ij,ij->i", outer, outer)
-        near = distances < (_FAR * self.delta) ** 2
+        near = distances < (self.settings.far * self.delta) ** 2
         slope = self.V.T @ self.g
         rest = outer @ self.g + 0.5 * self.c * distances
-        v = differences(self.y, self.best_y, self.exponent) - rest
+        v = in_units(self.y - self.best_y, self.exponent) - rest
         # The best point itself is the origin.
         samples, values = np.vstack([inner[near], np.zeros(len(slope))]), np.append(v[near], 0.0)
         A, inverse = self._metric()
-        # The model takes quarters of what it is given.
-        model = LeastChange(0.25 * self.H)
-        g, _ = model.fit(samples, values, np.zeros(len(slope)), 0.0, self.delta * A, inverse / self.delta)
-        self.H = np.ldexp(model.H, model.exponent + 2)
-        self.g = self.g + self.V @ (np.ldexp(inverse.T @ g / self.delta, model.exponent + 2) - slope)
+        model = LeastChange(self.H)
+        g, _ = model.learn(samples, values, np.zeros(len(slope)), 0.0, self.delta * A, inverse / self.delta)
+        self.H = np.ldexp(model.H, model.exponent)
+        self.g = self.g + self.V @ (np.ldexp(inverse.T @ g / self.delta, model.exponent) - slope)

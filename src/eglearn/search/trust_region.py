@@ -1,30 +1,37 @@
-"""Descent along a learned gradient, in a metric that is earned by evaluations."""
+"""Trust region: descent along a learned gradient, in a metric that is earned by evaluations."""
 
 from __future__ import annotations
 
-import math
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .._typing import Array
-from ..learning.models.least_change import LeastChange, ball_step, box_step, differences, memory
-from ..learning.steps import length
-from .base import Search
-
-# The pass has converged when its samples are this close to the candidate.
-_SMALLEST = 1e-9
-# Curvatures above the flattest are divided out at most to this ratio.
-_CONDITION = 1e8
-# The share of directions left as they are: at first, at last, and the evaluations by n^2 in which it would fall to 0.
-_FIRST_QUANTILE, _LAST_QUANTILE, _RAMP = 1.0, 0.35, 3.0
+from ..learning.models.least_change import LeastChange
+from ..learning.samplers import mirrored_offsets
+from ..learning.steps import ball_step, box_step, length
+from ..learning.trust import TrustSettings, rounding_metric
+from ..learning.values import in_units
+from ..settings import FACTOR, Settings, or_none, setting, whole
+from .base import Reason, Search, default_batch
 
 
-def default_batch(n: int) -> int:
-    """Points in a batch: little more than the logarithm of the dimension, as is usual for evolution strategies."""
-    return 4 + int(3 * math.log(n))
+@dataclass(frozen=True, kw_only=True)
+class TrustRegionSettings(Settings):
+    """Constants of ``TrustRegion``."""
+
+    radius: float = setting(0.2, "the first radius", "ours")
+    m: int | None = setting(None, "points in a batch; None: 4 + 3 ln n", "Hansen 2016, eq. 48", or_none(whole(2)))
+    smallest: float = setting(1e-9, "the search has converged when the radius is below this", "ours")
+    condition: float = setting(1e8, "curvatures above the flattest are divided out to this ratio at most", "ours")
+    first_flat: float = setting(1.0, "share of the directions that the metric leaves as they are, at first", "ours")
+    last_flat: float = setting(0.35, "the same, at last", "ours", FACTOR)
+    ramp: float = setting(3.0, "evaluations by n^2 in which that share would fall from 1 to 0", "ours")
+    remembered: int = setting(4, "samples that are remembered, by the number in a fit", "ours", whole(1))
 
 
+@dataclass(init=False, eq=False, repr=False)
 class TrustRegion(Search):
     """From a point down to a local minimum.
 
@@ -32,40 +39,43 @@ class TrustRegion(Search):
     orthonormal directions of length ``delta``. The trust region follows the quality of the prediction (Conn, Gould,
     Toint 2000). It is a ball in a metric that shortens the steep directions of H; since little of H is known at
     first, only the few steepest are shortened then, and more the more evaluations there are.
-
-    Parameters
-    ----------
-    rng, start
-        See ``Search``.
-    delta : float
-        The first radius.
-    m : int or None
-        Points in a batch; None: by the dimension.
     """
 
-    fields: ClassVar[tuple[str, ...]] = (
-        *Search.fields,
-        *("delta", "m", "H", "exponent", "A", "inverse", "u", "y"),
-        *("directions", "ratio", "predicted", "reach"),
-    )
+    settings_class: ClassVar[type[Settings]] = TrustRegionSettings
+    scale_setting: ClassVar[str] = "radius"
+    batch_setting: ClassVar[str] = "m"
 
-    def __init__(self, rng: np.random.Generator, start: Array, delta: float = 0.2, m: int | None = None) -> None:
-        super().__init__(rng, start)
+    delta: float
+    """The radius."""
+    model: LeastChange
+    A: Array
+    inverse: Array
+    """The metric: u = centre + delta A z."""
+    u: Array
+    y: Array
+    """Samples, oldest first."""
+    directions: Array
+    """Orthonormal directions not used yet."""
+    ratio: float
+    """Actual over predicted gain of the last candidate."""
+    predicted: float
+    reach: float
+    """Length of the last step over the radius, in the metric."""
+
+    def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
+        super().__init__(rng, start, settings, **rest)
         n = self.n
-        self.delta = delta
-        self.m = m if m is not None else default_batch(n)
-        self.H, self.exponent = np.zeros((n, n)), 0
+        self.delta = self.settings.radius
+        self.model = LeastChange(np.zeros((n, n)))
         self.A, self.inverse = np.eye(n), np.eye(n)
-        """The metric: u = centre + delta A z."""
         self.u, self.y = np.empty((0, n)), np.empty(0)
-        """Samples, oldest first."""
         self.directions = np.empty((0, n))
-        """Orthonormal directions not used yet."""
-        self.ratio = 0.0
-        """Actual over predicted gain of the last candidate."""
-        self.predicted = 0.0
-        self.reach = 0.0
-        """Length of the last step over the radius, in the metric."""
+        self.ratio = self.predicted = self.reach = 0.0
+        self._derive()
+
+    def _derive(self) -> None:
+        self._m = self.settings.m or default_batch(self.n)
+        self._trust = TrustSettings()
 
     @property
     def radius(self) -> float:
@@ -78,8 +88,8 @@ class TrustRegion(Search):
             return np.vstack([self.best_u, self._samples(self.best_u, self.n)])
         step = self._step()
         # After a good prediction the samples surround the candidate, else the point it came from.
-        middle = self.best_u + step if self.ratio > 0.25 else self.best_u
-        return np.vstack([np.clip(self.best_u + step, -1, 1), self._samples(middle, self.m - 1)])
+        middle = self.best_u + step if self.ratio > self._trust.fair else self.best_u
+        return np.vstack([np.clip(self.best_u + step, -1, 1), self._samples(middle, self._m - 1)])
 
     def _samples(self, middle: Array, count: int) -> Array:
         while len(self.directions) < count:
@@ -90,19 +100,15 @@ class TrustRegion(Search):
             lengths *= self.rng.uniform(0.5, 1.0, (count, 1))
         offsets = self.directions[:count] * lengths @ self.A
         self.directions = self.directions[count:]
-        u = middle + offsets
-        inside: Array = np.clip(np.where(np.abs(u) > 1, middle - offsets, u), -1, 1)  # mirrored at the faces
-        return inside
+        return mirrored_offsets(middle, offsets)
 
     def _step(self) -> Array:
-        model = LeastChange(self.H, self.exponent)
         A, inverse = self.delta * self.A, self.inverse / self.delta
-        g, H = model.fit(self.u, self.y, self.best_u, self.best_y, A, inverse)
-        self.H, self.exponent = model.H, model.exponent
+        g, H = self.model.learn(self.u, self.y, self.best_u, self.best_y, A, inverse)
         z = ball_step(g, H, 1.0)
         step = A @ z
         if (np.abs(self.best_u + step) > 1).any():
-            step = box_step(inverse.T @ g, self.H, self.best_u, float(np.linalg.norm(step)))
+            step = box_step(inverse.T @ g, self.model.H, self.best_u, float(np.linalg.norm(step)))
             z = inverse @ step
             # As long as the step without faces, but perhaps in a steep direction, where the region is narrow.
             size = length(z)
@@ -116,36 +122,23 @@ class TrustRegion(Search):
         first = len(self.y) == 0
         good = np.isfinite(y)
         if first and not good.any():
-            self.done = "failed"
+            self.done = Reason.FAILED
             return
-        if not first:
-            self._judge(y[:1])
-        size = 4 * memory(self.n)
+        if not first:  # a failed candidate is a bad one
+            gain = -float(in_units(y[:1] - self.best_y, self.model.exponent)[0])
+            self.ratio = self._trust.ratio(gain, self.predicted)
+            self.delta = self._trust.radius(self.delta, self.ratio, self.reach)
+        size = self.settings.remembered * self.model.settings.count(self.n)
         self.u, self.y = np.vstack([self.u, u[good]])[-size:], np.concatenate([self.y, y[good]])[-size:]
         self._note_best(u, y)
         if not first:
             self._earn_metric()
-        if self.delta <= _SMALLEST:
-            self.done = "converged"
-
-    def _judge(self, candidate: Array) -> None:
-        """Change the radius by how good the prediction was; a failed candidate is a bad one."""
-        gain = -float(differences(candidate, self.best_y, self.exponent)[0])
-        self.ratio = gain / self.predicted if self.predicted > 0 and not math.isnan(gain) else -1.0
-        if self.ratio > 0.7 and self.reach > 0.9:
-            self.delta = min(2 * self.delta, 1.0)
-        elif self.ratio < 0.1:
-            self.delta *= 0.5
-        elif self.reach < 0.3:
-            self.delta *= max(0.5, 2 * self.reach)
+        if self.delta <= self.settings.smallest:
+            self.done = Reason.CONVERGED
 
     def _earn_metric(self) -> None:
-        curvature, V = np.linalg.eigh(self.H)
-        steepness = np.abs(curvature)
-        share = max(_LAST_QUANTILE, _FIRST_QUANTILE - self.used / (_RAMP * self.n**2))
-        flat = float(np.quantile(steepness, share))
-        if flat <= 0:
-            self.A, self.inverse = np.eye(self.n), np.eye(self.n)
-            return
-        factor = np.sqrt(np.clip(steepness / flat, 1.0, _CONDITION))
-        self.A, self.inverse = (V / factor) @ V.T, (V * factor) @ V.T
+        s = self.settings
+        curvature, V = np.linalg.eigh(self.model.H)
+        share = max(s.last_flat, s.first_flat - self.used / (s.ramp * self.n**2))
+        flat = float(np.quantile(np.abs(curvature), share))
+        self.A, self.inverse = rounding_metric(curvature, V, flat, s.condition)

@@ -1,38 +1,51 @@
-"""The models of the mean-gradient, and the registry that Settings.model names."""
+"""The models of the mean-gradient, by the names that settings give them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...settings import NETWORKS, Settings
 from .base import CurvedFit, Fit, Model
 from .closed_form import CLOSED_FORMS
+from .least_change import LeastChangeField
+from .settings import NETWORKS, FieldSettings, NetworkSettings
 
-__all__ = ["CurvedFit", "Fit", "Model", "make_model"]
+__all__ = ["CurvedFit", "Fit", "Model", "gradient_model", "value_model"]
 
 
-def make_model(settings: Settings, n: int, rng: np.random.Generator, *, of_values: bool = False) -> Model:
+def gradient_model(settings: FieldSettings, n: int, rng: np.random.Generator, squash: bool = False) -> Model:
     """The model that ``settings`` name, for dimension ``n``.
 
     Parameters
     ----------
-    settings : Settings
+    settings : FieldSettings
     n : int
     rng : numpy.random.Generator
         Draws initial weights.
-    of_values : bool
-        Learn the values and differentiate (IGL) instead of learning the gradient (EGL).
+    squash : bool
+        Whether networks see tanh(z), the region's own coordinates, in place of z.
     """
-    if settings.model not in NETWORKS:
-        if of_values:
-            raise ValueError(
-                f"IGL learns values with a network: Settings.model = {settings.model!r}, allowed is 'fc' or 'spline'"
-            )
-        return CLOSED_FORMS[settings.model](settings)
+    if settings.model in NETWORKS:
+        _need_torch(settings.model)
+        from .networks import GradientNetwork
+
+        return GradientNetwork(settings, n, rng, squash)
+    if settings.model == "least-change":
+        return LeastChangeField(n)
+    return CLOSED_FORMS[settings.model](settings)
+
+
+def value_model(settings: NetworkSettings, n: int, rng: np.random.Generator, squash: bool = False) -> Model:
+    """A network that learns the values and is differentiated (IGL), in place of one that learns the gradient."""
+    _need_torch(getattr(settings, "model", "fc"))
+    from .networks import ValueNetwork
+
+    return ValueNetwork(settings, n, rng, squash)
+
+
+def _need_torch(model: str) -> None:
     try:
-        from .networks import GradientNetwork, ValueNetwork
+        import torch  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            f"Settings.model = {settings.model!r} needs PyTorch: pip install 'eglearn[nn]', or choose 'affine'"
+            f"model = {model!r} needs PyTorch: pip install 'eglearn[nn]', or choose a closed form such as 'affine'"
         ) from error
-    return (ValueNetwork if of_values else GradientNetwork)(settings, n, rng)

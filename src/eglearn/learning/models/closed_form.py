@@ -21,11 +21,11 @@ import numpy as np
 from scipy import linalg
 
 from ..._typing import Array, State
-from ...settings import Settings
 from ..memory import Samples
 from ..pairs import penalty, residuals
 from ..samplers import ball
 from .base import pair_loss
+from .settings import FieldSettings
 
 # Huber fits are reweighted least squares. The loss falls in every round; rounds end when one gains less than a
 # millionth, far below what sampling noise does to the gradient.
@@ -61,7 +61,7 @@ class ClosedForm:
 class _ClosedFormModel:
     """Fits carry nothing from one to the next."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: FieldSettings) -> None:
         self.settings = settings
 
     def reset(self) -> None:
@@ -87,7 +87,7 @@ class Constant(_ClosedFormModel):
     >>> import numpy as np
     >>> z = np.random.default_rng(0).standard_normal((8, 3))
     >>> samples = Samples(z, z @ [1.0, 2.0, 3.0], (8,), np.zeros(3))
-    >>> Constant(Settings.for_model("constant", ridge=0.0)).fit(samples).b.round(9).tolist()
+    >>> Constant(FieldSettings(model="constant", ridge=0.0)).fit(samples).b.round(9).tolist()
     [1.0, 2.0, 3.0]
     """
 
@@ -104,13 +104,13 @@ class Affine(_ClosedFormModel):
     >>> import numpy as np
     >>> z = np.random.default_rng(0).standard_normal((40, 2))
     >>> samples = Samples(z, z[:, 0] ** 2 + z[:, 0] * z[:, 1], (20, 20), np.zeros(2))
-    >>> (Affine(Settings(ridge=0.0)).fit(samples).hessian.round(9) + 0.0).tolist()
+    >>> (Affine(FieldSettings(ridge=0.0)).fit(samples).hessian.round(9) + 0.0).tolist()
     [[2.0, 1.0], [1.0, 0.0]]
     """
 
     def fit(self, samples: Samples, radius: float = 0.0, rng: np.random.Generator | None = None) -> ClosedForm:
         """Least squares on a quadratic where that is the loss; iterations otherwise."""
-        if self.settings.order == "trapezoid" and not radius > 0:
+        if self.settings.pair_order == "trapezoid" and not radius > 0:
             return _fit_potential(samples, _Quadratic(), self.settings)
         return _fit_iteratively(samples, radius, rng or np.random.default_rng(0), self.settings)
 
@@ -195,7 +195,7 @@ class _Quadratic:
         return w @ z, z.T * (w / 2), z
 
 
-def _fit_potential(samples: Samples, form: _Linear | _Quadratic, s: Settings) -> ClosedForm:
+def _fit_potential(samples: Samples, form: _Linear | _Quadratic, s: FieldSettings) -> ClosedForm:
     """Ridge least squares over all pairs; for Huber's penalty, reweighted until it stops falling."""
     points, size = _standardised(samples)
     differences = _centring(samples)
@@ -279,7 +279,7 @@ def _symmetric_solve(matrix: Array, target: Array, damping: float) -> Array:
 # --- the affine model with the first-order loss, or with a dithered argument ------------------------------------
 
 
-def _fit_iteratively(samples: Samples, radius: float, rng: np.random.Generator, s: Settings) -> ClosedForm:
+def _fit_iteratively(samples: Samples, radius: float, rng: np.random.Generator, s: FieldSettings) -> ClosedForm:
     """Least squares over all pairs by LSMR: each product costs N n (n + m), no matrix of pairs is built."""
     from scipy.sparse.linalg import LinearOperator, lsmr
 
@@ -289,7 +289,7 @@ def _fit_iteratively(samples: Samples, radius: float, rng: np.random.Generator, 
     arguments = points + dither
     batches = list(zip(samples.batches(points), samples.batches(arguments), samples.batches(samples.v), strict=True))
     batches = [(z - z.mean(axis=0), a, v) for z, a, v in batches]
-    sign = 1 if s.order == "trapezoid" else 0
+    sign = 1 if s.pair_order == "trapezoid" else 0
     scales = [np.ones((len(v), len(v))) for _, _, v in batches]  # square roots of Huber's weights
 
     def unpack(theta: Array) -> tuple[Array, Array]:
@@ -299,7 +299,7 @@ def _fit_iteratively(samples: Samples, radius: float, rng: np.random.Generator, 
     def predicted(theta: Array) -> list[Array]:
         b, h = unpack(theta)
         zero = [np.zeros(len(v)) for _, _, v in batches]
-        return [residuals(b + a @ h, z, o, s.order) for (z, a, _), o in zip(batches, zero, strict=True)]
+        return [residuals(b + a @ h, z, o, s.pair_order) for (z, a, _), o in zip(batches, zero, strict=True)]
 
     def forward(theta: Array) -> Array:
         return np.concatenate([(k * p).ravel() for k, p in zip(scales, predicted(theta), strict=True)])
@@ -326,7 +326,7 @@ def _fit_iteratively(samples: Samples, radius: float, rng: np.random.Generator, 
         # Relative accuracy near that of float64, so that the order of accuracy shows down to small eps.
         theta = lsmr(operator, target, damp=np.sqrt(damping), atol=1e-14, btol=1e-14, maxiter=20 * (n + n * n))[0]
         b, h = unpack(theta)
-        loss = pair_loss(b + arguments @ h, _with_points(samples, points), s.order, s.loss)
+        loss = pair_loss(b + arguments @ h, _with_points(samples, points), s.pair_order, s.loss)
         if not loss < best * (1 - _GAIN):
             break
         best = loss

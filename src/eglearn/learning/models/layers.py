@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ...settings import Settings
+from .settings import NetworkSettings
 
 
 def _parameter(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> nn.Parameter:
@@ -72,9 +72,9 @@ class Linear(nn.Module):
 
 
 class FullyConnected(nn.Sequential):
-    """ReLU layers of the widths in Settings.hidden."""
+    """ReLU layers of the widths in the setting hidden."""
 
-    def __init__(self, s: Settings, n: int, outputs: int, rng: np.random.Generator, zero_output: bool) -> None:
+    def __init__(self, s: NetworkSettings, n: int, outputs: int, rng: np.random.Generator, zero_output: bool) -> None:
         widths = (n, *s.hidden)
         layers: list[nn.Module] = []
         for inputs, width in itertools.pairwise(widths):
@@ -164,7 +164,7 @@ class Residual(nn.Module):
 class SplineNet(nn.Module):
     """Spline embedding, aggregated over the coordinates and joined with the input, then residual blocks."""
 
-    def __init__(self, s: Settings, n: int, outputs: int, rng: np.random.Generator, zero_output: bool) -> None:
+    def __init__(self, s: NetworkSettings, n: int, outputs: int, rng: np.random.Generator, zero_output: bool) -> None:
         super().__init__()
         self.splines = Splines(n, s.knots, s.splines, s.spline_kind, rng)
         # With one coordinate there is nothing to aggregate.

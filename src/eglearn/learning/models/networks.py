@@ -12,16 +12,13 @@ import torch
 from torch import Tensor
 
 from ..._typing import Array, State
-from ...settings import Settings
 from ..memory import Samples
 from ..pairs import penalty, residuals
 from ..samplers import ball
 from .base import Fit, pair_loss
 from .closed_form import CLOSED_FORMS
 from .layers import FullyConnected, SplineNet
-
-# The authors' value. Mapped values are of order one, so an absolute number is at home here.
-_ADAM_EPSILON = 1.5e-4
+from .settings import FieldSettings, NetworkSettings
 
 # Most points in one pass when the whole replay is looked at: bounds the memory of the attention block.
 _CHUNK = 4096
@@ -46,8 +43,16 @@ class _Network:
     initial values.
     """
 
-    def __init__(self, settings: Settings, n: int, rng: np.random.Generator, outputs: int, zero_output: bool) -> None:
-        self.settings, self.n = settings, n
+    def __init__(
+        self,
+        settings: Any,
+        n: int,
+        rng: np.random.Generator,
+        squash: bool,
+        outputs: int,
+        zero_output: bool,
+    ) -> None:
+        self.settings, self.n, self.squash = settings, n, squash
         self.device = _device(settings.device)
         architecture = {"fc": FullyConnected, "spline": SplineNet}[settings.model]
         self.net = architecture(settings, n, outputs, rng, zero_output).to(self.device)
@@ -62,7 +67,7 @@ class _Network:
         rates = {False: s.learning_rate, True: s.spline_learning_rate or s.learning_rate}
         self.optimiser = torch.optim.Adam(
             [{"params": group, "lr": rates[key]} for key, group in groups.items() if group],
-            eps=_ADAM_EPSILON,
+            eps=s.adam_epsilon,
             fused=True,
         )
 
@@ -123,7 +128,7 @@ class _Network:
 
     def _output(self, z: Tensor) -> Tensor:
         """The network at z coordinates: it sees the region as [-1, 1]^n, as the splines need it."""
-        s = torch.tanh(z) if self.settings.region == "tanh" else z.clip(-1, 1)
+        s = torch.tanh(z) if self.squash else z.clip(-1, 1)
         out: Tensor = self.net(s)
         return out
 
@@ -144,15 +149,15 @@ class GradientNetwork(_Network):
     >>> rng = np.random.default_rng(0)
     >>> z = 0.3 * rng.standard_normal((64, 2))
     >>> samples = Samples(z, z @ [1.0, -1.0], (64,), np.zeros(2))
-    >>> model = GradientNetwork(Settings.for_model("fc", training_steps=300), 2, rng)
+    >>> model = GradientNetwork(FieldSettings(model="fc", training_steps=300), 2, rng)
     >>> g = model.fit(samples, 0.0, rng).gradient(np.zeros((1, 2)))[0]
     >>> bool(abs(g - [1, -1]).max() < 0.1)
     True
     """
 
-    def __init__(self, settings: Settings, n: int, rng: np.random.Generator) -> None:
+    def __init__(self, settings: FieldSettings, n: int, rng: np.random.Generator, squash: bool = False) -> None:
         anchored = settings.anchor != "none"
-        super().__init__(settings, n, rng, outputs=n, zero_output=anchored)
+        super().__init__(settings, n, rng, squash, outputs=n, zero_output=anchored)
         self.anchor = CLOSED_FORMS[settings.anchor](settings) if anchored else None
 
     def fit(self, samples: Samples, radius: float, rng: np.random.Generator) -> Fit:
@@ -168,12 +173,12 @@ class GradientNetwork(_Network):
         judged = samples.newest() if anchor is None else samples
         learned = self._evaluate(judged.z)
         known = base[len(base) - len(judged.z) :]
-        loss = pair_loss(known + learned, judged, s.order, s.loss) if np.isfinite(learned).all() else math.inf
+        loss = pair_loss(known + learned, judged, s.pair_order, s.loss) if np.isfinite(learned).all() else math.inf
         if not math.isfinite(loss):
             self._restart()
         if anchor is None:
             return NetworkFit(self._evaluate if math.isfinite(loss) else np.zeros_like, loss)
-        anchor_loss = pair_loss(base, samples, s.order, s.loss)
+        anchor_loss = pair_loss(base, samples, s.pair_order, s.loss)
         if not loss <= anchor_loss:
             return NetworkFit(anchor.gradient, anchor_loss)
         return NetworkFit(lambda z: anchor.gradient(z) + self._evaluate(z), loss)
@@ -204,7 +209,7 @@ class GradientNetwork(_Network):
                 argument = argument + self._tensor(radius * ball(rng, len(argument), n))
             g = self._output(argument).reshape(drawn, largest, n) + g0[rows]
             pair_weights = w[rows][:, :, None] * w[rows][:, None, :]
-            each = penalty(residuals(g, z[rows], v[rows], s.order), s.loss)
+            each = penalty(residuals(g, z[rows], v[rows], s.pair_order), s.loss)
             total: Tensor = (each * pair_weights).sum() / pair_weights.sum()
             return total
 
@@ -227,7 +232,7 @@ class GradientNetwork(_Network):
             step = self._tensor(samples.z[j] - samples.z[i])
             gain = self._tensor(samples.v[j] - samples.v[i])
             g = self._output(self._tensor(samples.z[i] + dither[:count])) + self._tensor(base[i])
-            if s.order == "trapezoid":
+            if s.pair_order == "trapezoid":
                 g = (g + self._output(self._tensor(samples.z[j] + dither[count:])) + self._tensor(base[j])) / 2
             total: Tensor = penalty((g * step).sum(dim=1) - gain, s.loss).mean()
             return total
@@ -243,16 +248,14 @@ class ValueNetwork(_Network):
     >>> rng = np.random.default_rng(0)
     >>> z = 0.3 * rng.standard_normal((64, 2))
     >>> samples = Samples(z, z @ [1.0, -1.0], (64,), np.zeros(2))
-    >>> model = ValueNetwork(Settings.for_model("fc", training_steps=300), 2, rng)
+    >>> model = ValueNetwork(FieldSettings(model="fc", training_steps=300), 2, rng)
     >>> g = model.fit(samples, 0.0, rng).gradient(np.zeros((1, 2)))[0]
     >>> bool(abs(g - [1, -1]).max() < 0.2)
     True
     """
 
-    def __init__(self, settings: Settings, n: int, rng: np.random.Generator) -> None:
-        if settings.anchor != "none" or settings.perturbation > 0:
-            raise ValueError("IGL learns values: Settings.anchor must be 'none' and Settings.perturbation 0")
-        super().__init__(settings, n, rng, outputs=1, zero_output=False)
+    def __init__(self, settings: NetworkSettings, n: int, rng: np.random.Generator, squash: bool = False) -> None:
+        super().__init__(settings, n, rng, squash, outputs=1, zero_output=False)
 
     def fit(self, samples: Samples, radius: float, rng: np.random.Generator) -> Fit:
         """Regression of the values on random minibatches of points."""
@@ -285,5 +288,5 @@ def _device(name: str) -> torch.device:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise ValueError(f"Settings.device = {name!r}: torch cannot use it here ({error})") from error
+        raise ValueError(f"the setting device = {name!r}: torch cannot use it here ({error})") from error
     return device

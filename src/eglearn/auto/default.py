@@ -1,0 +1,179 @@
+"""The default: a planned loop over lanes, that scouts for a first value and is watched for noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._typing import Array
+from ..search.base import Search, default_batch
+from ..settings import Settings, or_none, setting, whole
+from .loop import Loop
+from .noise import Repeats
+from .noisy import NoisyEvolution
+from .plan import Plan
+from .plan import plan as planned
+from .scout import Scout
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutoSettings(Settings):
+    """What can be chosen about ``AutoEGL``.
+
+    Examples
+    --------
+    >>> AutoSettings(m=4).m
+    4
+    """
+
+    m: int | None = setting(
+        None, "points in a batch of the descents; None: 4 + 3 ln n", "Hansen 2016, eq. 48", or_none(whole(2))
+    )
+    plan: Plan | None = None
+    """For experiments: what runs in place of ``eglearn.auto.plan.plan(n, budget)``."""
+
+
+@dataclass(init=False, eq=False, repr=False)
+class Auto(Search):
+    """Lanes as planned, until noise is found that matters; then evolution strategies with large populations.
+
+    Parameters
+    ----------
+    rng, start, settings, value, budget
+        See ``Search``.
+    """
+
+    settings_class: ClassVar[type[Settings]] = AutoSettings
+
+    plan: Plan
+    budget: int | None
+    loop: Loop
+    scout: Scout
+    repeats: Repeats
+    noisy: NoisyEvolution | None
+    """What runs under noise, if there is noise that matters."""
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        start: Array,
+        settings: Any = None,
+        *,
+        value: float = math.nan,
+        budget: int | None = None,
+    ) -> None:
+        super().__init__(rng, start, settings)
+        self.budget = budget
+        self.plan = self.settings.plan or planned(len(start), budget, self.settings.m)
+        self.loop = Loop.planned(rng, start, self.plan, budget)
+        self.scout, self.repeats, self.noisy = Scout(start), Repeats(start), None
+
+    @property
+    def active(self) -> Search:
+        """The search that has its turn."""
+        return self.loop.search if self.noisy is None else self.noisy.search
+
+    @property
+    def radius(self) -> float:
+        """That of the active search."""
+        return self.active.radius
+
+    @property
+    def restarts(self) -> int:
+        """Restarts so far."""
+        return self.loop.board.restarts + (0 if self.noisy is None else self.noisy.ended)
+
+    @property
+    def favorite(self) -> tuple[Array, float]:
+        """What to recommend, and about its value: the best point, or under noise the mean of the best search.
+
+        That is never worse than the point where the search under noise began, as far as medians tell.
+        """
+        board, noisy = self.loop.board, self.noisy
+        if noisy is None:
+            return board.best_u, board.best_y
+        if noisy.leads:
+            return noisy.search.mean, noisy.value
+        if math.isnan(noisy.ended_value):  # means fail, so does the start
+            return board.best_u, math.nan
+        return noisy.ended_u, noisy.ended_value
+
+    @property
+    def favorite_u(self) -> Array | None:
+        """See ``favorite``."""
+        return self.favorite[0] if self.noisy is not None else None
+
+    def propose(self) -> Array:
+        """The next batch; now and then with the lowest point again."""
+        self.scout.scouting = self.scout.lost
+        if self.scout.lost:
+            return self.rng.uniform(-1, 1, (default_batch(self.n), self.n))
+        batch = self.loop.propose() if self.noisy is None else self.noisy.propose()
+        return self.repeats.add(batch, self.used, self.active.shows_spread)
+
+    def _learn(self, u: Array, y: Array) -> None:
+        self._note_best(u, y)
+        scout, board = self.scout, self.loop.board
+        if scout.scouting or self.used == len(y):
+            # A point from elsewhere may have come meanwhile, where the search has begun then.
+            scout.lost = math.isnan(board.best_y) and scout.look(u, y)
+            if scout.lost:
+                return
+        if scout.scouting:
+            self._end_scouting(u, y)
+            return
+        tried = self.repeats.on_trial
+        u, y = self.repeats.take(u, y)
+        if tried and self.noisy is not None:
+            self.noisy.ended_u, self.noisy.ended_value = self.repeats.u, self.repeats.y
+        if self.noisy is not None:
+            self.noisy.learn(u, y)
+            return
+        self.loop.learn(u, y)
+        if self.repeats.noisy:
+            place = self.repeats.try_best(board.start)
+            gained = not np.array_equal(place, board.start)
+            self.noisy = NoisyEvolution.begun(self.rng, self.plan.noise, place, gained)
+
+    def _end_scouting(self, u: Array, y: Array) -> None:
+        """Begin the search at the best point; it has begun already if that came from elsewhere."""
+        if not np.isfinite(y).any():
+            return
+        if math.isnan(self.loop.board.best_y):
+            self._begin(self.scout.best(u, y))
+        else:
+            lowest = int(np.nanargmin(y))
+            self.loop.hear(u[lowest], float(y[lowest]))
+
+    def _begin(self, place: Array) -> None:
+        left = None if self.budget is None else self.budget - self.used
+        self.loop = Loop.planned(self.rng, place, self.plan, left)
+
+    def hear(self, u: Array, y: Array) -> None:
+        """Points from elsewhere; under noise they are left aside, since a single value tells little."""
+        super().hear(u, y)
+        for point, value in zip(u, y, strict=True):
+            if self.scout.lost:
+                self._begin(point)
+                self.scout.lost = False
+            self.loop.hear(point, float(value))
+
+    def extend(self, more: int) -> None:
+        """There are so many more evaluations than it was planned for."""
+        if self.budget is None or self.loop.board.budget is None:  # very many already
+            return
+        self.loop.board.budget += more
+        self.budget += more
+
+    def progress(self) -> dict[str, float]:
+        """Of the active search; ``restarts`` and ``noisy`` besides."""
+        noisy = self.noisy is not None
+        return {
+            "candidate": self.favorite[1] if noisy else self.active.best_y,
+            "epsilon": self.radius,
+            "restarts": float(self.restarts),
+            "noisy": float(noisy),
+        }

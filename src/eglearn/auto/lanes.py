@@ -1,0 +1,289 @@
+"""Lanes: sequences of searches of one kind, of which one runs at a time.
+
+A lane knows how its searches begin and which follows which; a policy decides which lane goes on. What all of them know
+is on the board.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..search.base import Reason, Search, default_batch
+from ..search.coordinate_search import CoordinateSearch
+from ..search.registry import SEARCHES
+from ..search.trust_region import TrustRegion
+from ..settings import Settings
+from ..state import SHARED, Stateful
+
+
+class Role(StrEnum):
+    """What a lane is for."""
+
+    FIRST = "first descent"
+    COORDINATES = "coordinate search"
+    POLISH = "polish"
+    """A short descent after a coordinate search."""
+    VISIT = "visit"
+    """A descent from a point that came from elsewhere."""
+    START = "start"
+    """The first evolution, from the start."""
+    LARGE = "large restart"
+    SMALL = "small restart"
+    RANDOM = "descent from a random point"
+    RESTART = "restart"
+    DESCENTS = "descents"
+    PROBE = "probe for few directions"
+    EVOLUTION = "evolution"
+
+
+class Place(StrEnum):
+    """Where a search begins."""
+
+    START = "start"
+    BEST = "best point"
+    RANDOM = "random point"
+
+
+class Population(StrEnum):
+    """How many points a restart has in a batch."""
+
+    USUAL = "usual"
+    DOUBLED = "doubled each time"
+    BETWEEN = "between the usual and the doubled"
+
+
+@dataclass
+class Board(Stateful):
+    """What all lanes of a run know."""
+
+    rng: np.random.Generator = field(metadata=SHARED)
+    start: Array
+    budget: int | None
+    """Evaluations in all; None: very many. What would cost too large a share of it is not tried."""
+    best_u: Array
+    best_y: float = math.nan
+    used: int = 0
+    failed: bool = False
+    """Whether the last batch failed as a whole: the next restart begins at the best point, where values are."""
+    restarts: int = 0
+    doublings: int = 0
+    """How often the large population doubled."""
+    longest: int = 0
+    """Evaluations of the longest search."""
+    exact: bool = False
+    """Whether line searches found a sum over coordinates: its minimum is known but for the last digits."""
+
+    @property
+    def n(self) -> int:
+        """Dimension."""
+        return len(self.start)
+
+    def note(self, u: Array, y: float) -> bool:
+        """Keep the best point; whether this one is."""
+        if self.best_y <= y:
+            return False
+        self.best_u, self.best_y = u.copy(), y
+        return True
+
+    def place(self, planned: Array) -> Array:
+        """Where a restart begins: as planned, but after a failure at the best point."""
+        return self.best_u if self.failed and not math.isnan(self.best_y) else planned
+
+    def affords(self, evaluations: float, share: float) -> bool:
+        """Whether that many are at most this share of the budget."""
+        return self.budget is None or not evaluations > share * self.budget
+
+
+class Lane(Stateful):
+    """A sequence of searches of one kind.
+
+    Attributes
+    ----------
+    role : Role
+    search : Search or None
+        The current search; None: none has begun.
+    limit : int
+        Its evaluations, at most; 0: no limit.
+    """
+
+    role: Role
+    search: Search | None
+    limit: int
+
+    def begin(self, board: Board) -> bool:
+        """Begin a search; whether there is one to begin."""
+        raise NotImplementedError
+
+    def follow(self, board: Board) -> bool:
+        """The current search is over: begin the one that follows it in the same effort; whether there is one."""
+        return False
+
+    def over(self, board: Board) -> bool:
+        """Whether the current search is over."""
+        assert self.search is not None
+        return self.search.done is not None or bool(self.limit and self.search.used >= self.limit)
+
+    def learned(self, board: Board) -> None:
+        """After each batch of this lane."""
+
+    def noticed(self, by: Lane | None) -> None:
+        """A new best point was found by that lane; None: it came from elsewhere."""
+
+    def resumed(self, board: Board) -> None:
+        """The lane gets its turn again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestartPlan(Settings):
+    """How the searches of a lane begin."""
+
+    role: Role = Role.RESTART
+    search: str
+    """Its name in ``SEARCHES``."""
+    settings: Settings | None = None
+    place: Place = Place.RANDOM
+    cube: float = 0.8
+    """Random points are drawn from this share of the cube."""
+    scale: float = 0.0
+    """The first radius of samples; 0: that of the settings."""
+    decades: float = 0.0
+    """The first radius is up to so many powers of ten smaller."""
+    fine: float = 0.0
+    """The first radius at the best point where line searches know the minimum; 0: no such rule."""
+    population: Population = Population.USUAL
+    limit: int = 0
+    """Evaluations, at most; 0: no limit."""
+    least: int = 0
+    """If above 0: half of the longest search so far, but at least this many."""
+    again: bool = True
+    """Whether it begins again at the best point if all of its evaluations failed."""
+    shares: bool = True
+    """Whether it takes part in the shares by success."""
+    gives_up: bool = False
+    """Whether it ends where at its pace it would never reach the best value."""
+
+
+@dataclass
+class Restarts(Lane):
+    """One search after another, each from a new place."""
+
+    plan: RestartPlan
+    role: Role
+    search: Search | None = None
+    limit: int = 0
+    size: int = 0
+    """Points in a batch; 0: those of the settings."""
+    due: bool = False
+    """Whether the best point came from elsewhere: for ``Role.VISIT``."""
+
+    def begin(self, board: Board) -> bool:
+        """From a new place."""
+        p, rng = self.plan, board.rng
+        if p.population is Population.DOUBLED:
+            board.doublings += 1
+            self.size = default_batch(board.n) * 2**board.doublings
+        elif p.population is Population.BETWEEN:
+            self.size = int(default_batch(board.n) * (0.5 * 2**board.doublings) ** (rng.random() ** 2))
+        fine = p.fine > 0 and board.exact
+        scale = p.fine if fine else p.scale
+        if p.decades > 0:
+            scale *= 10 ** (-p.decades * rng.random())
+        if p.place is Place.RANDOM:
+            place = board.place(rng.uniform(-p.cube, p.cube, board.n))
+        elif p.place is Place.BEST:
+            place = board.best_u
+        else:
+            place = board.place(board.best_u if fine else board.start)
+        self.limit = max(board.longest // 2, p.least) if p.least else p.limit
+        self.search = self._new(board, place, scale)
+        self.due = False
+        return True
+
+    def follow(self, board: Board) -> bool:
+        """Where all of its evaluations failed: again, where values are known, and as close as it came to be."""
+        p = self.search
+        assert p is not None
+        if p.done is not Reason.FAILED or math.isnan(board.best_y) or not self.plan.again:
+            return False
+        self.search = self._new(board, board.best_u, p.radius)
+        return True
+
+    def _new(self, board: Board, place: Array, scale: float) -> Search:
+        kind = SEARCHES[self.plan.search]
+        changes: dict[str, Any] = {}
+        if scale > 0 and kind.scale_setting:
+            changes[kind.scale_setting] = scale
+        if self.size and kind.batch_setting:
+            changes[kind.batch_setting] = self.size
+        settings = self.plan.settings or kind.settings_class()
+        return kind(board.rng, place, settings.changed(**changes))
+
+    def noticed(self, by: Lane | None) -> None:
+        """A visit is due where nobody here found the best point."""
+        self.due = self.due or (by is None and self.role is Role.VISIT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoordinatesPlan(Settings):
+    """Rounds of line searches, each followed by a short descent."""
+
+    rounds: int = 6
+    trial: float = 0.05
+    """Share of the budget that finding out whether coordinates interact may cost, and that whole profiles may cost if
+    they do, a little."""
+    polish_radius: float = 0.01
+    polish_per_n: int = 100
+    """Evaluations of the short descent, by the dimension."""
+    m: int | None = None
+    """Batch of the short descents."""
+
+
+@dataclass
+class Coordinates(Lane):
+    """Line searches from the best point, repeated with a short descent after each success."""
+
+    plan: CoordinatesPlan
+    role: Role = Role.COORDINATES
+    search: Search | None = None
+    limit: int = 0
+    round: int = 0
+    stale: float = math.nan
+    """The best value before the round."""
+
+    def begin(self, board: Board) -> bool:
+        """The next round, if there is one and the budget allows for it."""
+        kind, p = CoordinateSearch.settings_class, self.plan
+        dear = not board.affords(kind().first_test(board.n), p.trial)
+        if math.isnan(board.best_y) or self.round == p.rounds or dear:
+            return False
+        self.round += 1
+        self.stale, self.role, self.limit = board.best_y, Role.COORDINATES, 0
+        settings = kind(trusted=self.round > 1)
+        self.search = CoordinateSearch(board.rng, board.best_u, settings, value=board.best_y)
+        return True
+
+    def over(self, board: Board) -> bool:
+        """Also where line searches cost too much for a function that is no sum over coordinates."""
+        p = self.search
+        dear = isinstance(p, CoordinateSearch) and not board.affords(p.settings.whole(board.n), self.plan.trial)
+        return super().over(board) or (dear and not p.adds_up)
+
+    def follow(self, board: Board) -> bool:
+        """A short descent after line searches that gained, the next round after that."""
+        p = self.search
+        if self.role is Role.POLISH:
+            return self.begin(board)
+        assert isinstance(p, CoordinateSearch)
+        board.exact = p.done is Reason.SEPARABLE and p.adds_up
+        if p.done is not Reason.SEPARABLE or not board.best_y < self.stale:
+            return False
+        self.role, self.limit = Role.POLISH, self.plan.polish_per_n * board.n
+        settings = TrustRegion.settings_class(radius=self.plan.polish_radius, m=self.plan.m)
+        self.search = TrustRegion(board.rng, board.best_u, settings)
+        return True

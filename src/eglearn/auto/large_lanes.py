@@ -1,0 +1,196 @@
+"""The lanes of many dimensions, whose searches cost time and memory linear in the dimension."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .._typing import Array
+from ..search.active_subspace import ActiveSubspace, ActiveSubspaceSettings
+from ..search.base import Reason, Search, default_batch
+from ..search.coordinate_search import CoordinateSearch, CoordinateSearchSettings
+from ..search.diagonal_es import DiagonalES, DiagonalESSettings
+from ..search.lbfgs import LBFGS, LBFGSSettings
+from ..search.subspace_trust_region import SubspaceTrustRegion, SubspaceTrustRegionSettings
+from ..settings import Settings
+from .lanes import Board, Lane, Role
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescentsPlan(Settings):
+    """Constants of ``Descents``."""
+
+    m: int | None = None
+    """Points in a batch; None: 4 + 3 ln n."""
+    subspace_per_n: float = 2.0
+    """Evaluations of a descent in a subspace, by the dimension."""
+    trial: float = 0.05
+    """Share of the budget that finding out whether coordinates interact may cost."""
+    late: float = 5.0
+    """Multiple of that cost after which it is found out although the first descent goes on."""
+    cube: float = 0.8
+    """Random points are drawn from this share of the cube."""
+    radius: float = 0.2
+    """The first radius, and the largest at a point that the evolution found."""
+    smallest: float = 1e-6
+    """The smallest first radius there."""
+
+
+@dataclass
+class Descents(Lane):
+    """Descents in a subspace, each followed by quasi-Newton steps.
+
+    The first is from the start. Once, if the budget allows for it, line searches and quasi-Newton steps after them: when
+    the first descent has ended, or is behind for long. Then again: from the best point if another lane found it, else
+    from a random one.
+    """
+
+    plan: DescentsPlan
+    role: Role = Role.DESCENTS
+    search: Search | None = None
+    limit: int = 0
+    straight: bool = False
+    """Whether line searches have been tried."""
+    descended: bool = True
+    """Whether a descent found the best point or has begun there."""
+    width: float = 0.0
+    """How wide the evolution's distribution is, which mostly found the point."""
+
+    def begin(self, board: Board) -> bool:
+        """From the start."""
+        self._subspace(board, board.start, self.plan.radius)
+        return True
+
+    def noticed(self, by: Lane | None) -> None:
+        """See ``descended``."""
+        self.descended = by is self
+
+    def resumed(self, board: Board) -> None:
+        """Line searches where the descent is behind for long."""
+        late = self.plan.late * CoordinateSearchSettings().first_test(board.n)
+        if not self.descended and board.used >= late:
+            self._line_searches(board)
+
+    def follow(self, board: Board) -> bool:
+        """The next descent; there is always one."""
+        p = self.search
+        settings = LBFGSSettings(m=self.plan.m)
+        assert p is not None
+        separable = isinstance(p, CoordinateSearch) and p.done is Reason.SEPARABLE
+        if separable or (isinstance(p, SubspaceTrustRegion) and not math.isnan(p.best_y)):
+            self.search, self.limit = LBFGS(board.rng, p.best_u, settings, value=p.best_y), 0
+        elif not (isinstance(p, LBFGS) and self._line_searches(board)):
+            self._restart(board)
+        return True
+
+    def _restart(self, board: Board) -> None:
+        plan = self.plan
+        board.restarts += 1
+        if not self.descended or (board.failed and not math.isnan(board.best_y)):
+            self.descended = True
+            radius = min(max(self.width * math.sqrt(board.n), plan.smallest), plan.radius)
+            self._subspace(board, board.best_u, radius)
+        else:
+            self._subspace(board, board.rng.uniform(-plan.cube, plan.cube, board.n), plan.radius)
+
+    def _subspace(self, board: Board, place: Array, radius: float) -> None:
+        settings = SubspaceTrustRegionSettings(radius=radius, m=self.plan.m)
+        self.search = SubspaceTrustRegion(board.rng, place, settings)
+        self.limit = math.ceil(self.plan.subspace_per_n * board.n)
+
+    def _line_searches(self, board: Board) -> bool:
+        """From the best point; False if they have been tried, or take too much of the budget."""
+        if self.straight or math.isnan(board.best_y):
+            return False
+        self.straight = True
+        if not board.affords(CoordinateSearchSettings().first_test(board.n), self.plan.trial):
+            return False
+        self.search, self.limit = CoordinateSearch(board.rng, board.best_u, value=board.best_y), 0
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvolutionPlan(Settings):
+    """Constants of ``Evolution``."""
+
+    sigma: float = 0.4
+    """The first step size."""
+    zoom: float = 0.05
+    """The share of it to which it falls at least until the budget is used."""
+    few: float = 50.0
+    """With so many evaluations per dimension the pace is 1; it falls with the power of them that follows."""
+    power: float = 2 / 3
+    slowest: float = 0.1
+    """A slow evolution does not zoom in by itself, so that the pace is 1 if nobody knows how many there will be."""
+    fastest: float = 2.0
+    cube: float = 0.8
+    """Random points are drawn from this share of the cube."""
+    probe: float = 0.25
+    """The share of the budget that finding few directions that matter may cost."""
+
+
+@dataclass
+class Evolution(Lane):
+    """Evolution strategies with independent coordinates, each with twice the population of the last.
+
+    Before the first one, if the budget allows for it, a probe tells whether few directions matter; along these the
+    distribution is shortened.
+    """
+
+    plan: EvolutionPlan
+    role: Role = Role.EVOLUTION
+    search: Search | None = None
+    limit: int = 0
+    born: int = 0
+    """Evaluations of all lanes before the current search."""
+
+    def begin(self, board: Board) -> bool:
+        """The probe or, if it costs too much, the evolution."""
+        settings = ActiveSubspaceSettings(sigma=self.plan.sigma)
+        if board.affords(settings.points * board.n, self.plan.probe):
+            self.role, self.search = Role.PROBE, ActiveSubspace(board.rng, board.start, settings)
+        else:
+            self._evolve(board, board.start, self.plan.sigma)
+        return True
+
+    def learned(self, board: Board) -> None:
+        """The step size falls as planned, at least."""
+        if isinstance(self.search, DiagonalES):
+            self.search.narrow(self.widest(board, board.used))
+
+    def widest(self, board: Board, used: float) -> float:
+        """The largest step size after so many evaluations: it falls evenly to the budget's end."""
+        if board.budget is None or board.budget <= self.born:
+            return self.plan.sigma
+        return self.plan.sigma * math.pow(self.plan.zoom, (used - self.born) / (board.budget - self.born))
+
+    def follow(self, board: Board) -> bool:
+        """Whether the next search goes on where the last one was; else it is a new beginning."""
+        p = self.search
+        if isinstance(p, DiagonalES) and p.done is Reason.FAILED and not math.isnan(board.best_y):
+            self._evolve(board, board.best_u, p.sigma, p)  # closer, where values are
+            return True
+        self.born = board.used
+        if isinstance(p, ActiveSubspace):
+            self.role = Role.EVOLUTION
+            self._evolve(board, board.start, self.plan.sigma, p)
+        else:
+            assert isinstance(p, DiagonalES)
+            board.restarts += 1
+            board.doublings += 1
+            place = board.place(board.rng.uniform(-self.plan.cube, self.plan.cube, board.n))
+            self._evolve(board, place, self.plan.sigma, p)
+        return False
+
+    def _evolve(
+        self, board: Board, place: Array, sigma: float, last: ActiveSubspace | DiagonalES | None = None
+    ) -> None:
+        plan, n = self.plan, board.n
+        pace = (plan.few * n / board.budget) ** plan.power if board.budget else 1.0
+        settings = DiagonalESSettings(
+            sigma=sigma,
+            size=default_batch(n) * 2**board.doublings,
+            pace=min(max(pace, plan.slowest), plan.fastest),
+        )
+        directions, shortening = (None, 1.0) if last is None else (last.directions, last.shortening)
+        self.search = DiagonalES(board.rng, place, settings, directions=directions, shortening=shortening)

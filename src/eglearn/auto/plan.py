@@ -1,0 +1,129 @@
+"""The plan of the default: which lanes, with which settings, for a dimension and a budget.
+
+This is the only place that knows how many dimensions are many. A plan is data: experiments change it by name, and
+``AutoEGL(..., plan=...)`` runs it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..search.base import default_batch
+from ..search.trust_region import TrustRegionSettings
+from ..settings import Settings
+from .lanes import Coordinates, CoordinatesPlan, Lane, Place, Population, RestartPlan, Restarts, Role
+from .large_lanes import Descents, DescentsPlan, Evolution, EvolutionPlan
+from .policies import Forecast, ForecastPlan, Policy, Shares, SharesPlan
+
+# From so many dimensions on, what a model of all curvature costs, in evaluations and in time, is not worth it.
+MANY = 64
+
+LanePlan = RestartPlan | CoordinatesPlan | DescentsPlan | EvolutionPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisePlan(Settings):
+    """What runs once noise was found that matters."""
+
+    search: str = "cma-es"
+    size: int
+    """Points in a batch, at first."""
+    sigma: float = 0.4
+    """The first standard deviation, ..."""
+    near: float = 0.4
+    """... and that around a point that has gained."""
+    cube: float = 0.8
+    """Random points are drawn from this share of the cube."""
+    pace: float = 0.0
+    """Pace of a diagonal evolution strategy; 0: not used."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(Settings):
+    """Which lanes run, who goes on, and what follows under noise."""
+
+    lanes: tuple[LanePlan, ...]
+    policy: SharesPlan | ForecastPlan
+    noise: NoisePlan
+
+    def make_lanes(self) -> list[Lane]:
+        """Lanes that have not begun."""
+        return [_lane(p) for p in self.lanes]
+
+    def make_policy(self) -> Policy:
+        """The policy, at its beginning."""
+        return Shares(self.policy) if isinstance(self.policy, SharesPlan) else Forecast(self.policy)
+
+
+def _lane(p: LanePlan) -> Lane:
+    if isinstance(p, CoordinatesPlan):
+        return Coordinates(p)
+    if isinstance(p, DescentsPlan):
+        return Descents(p)
+    if isinstance(p, EvolutionPlan):
+        return Evolution(p)
+    return Restarts(p, p.role)
+
+
+def plan(n: int, budget: int | None = None, m: int | None = None) -> Plan:
+    """The default's plan.
+
+    Parameters
+    ----------
+    n : int
+        Dimension.
+    budget : int or None
+        Evaluations; None: very many.
+    m : int or None
+        Points in a batch of the descents; None: 4 + 3 ln n.
+
+    Examples
+    --------
+    >>> [lane.role.value for lane in plan(10, 1000).make_lanes()][:3]
+    ['first descent', 'coordinate search', 'visit']
+    """
+    if n < MANY:
+        return Plan(lanes=_few(n, m), policy=_shares(n), noise=NoisePlan(size=_noisy_size(n, budget, 10)))
+    noise = NoisePlan(search="diagonal-es", size=_noisy_size(n, budget, 4), near=0.1, pace=1.0)
+    return Plan(lanes=(DescentsPlan(m=m), EvolutionPlan()), policy=ForecastPlan(), noise=noise)
+
+
+def _shares(n: int) -> SharesPlan:
+    return SharesPlan(slice=4 * n**2 + 100 * n, looked=20 * n)
+
+
+def _few(n: int, m: int | None) -> tuple[LanePlan, ...]:
+    """A descent, coordinate search, restarts of CMA-ES as in BIPOP-CMA-ES (Hansen 2009), and of descents."""
+    descent = TrustRegionSettings(m=m)
+    return (
+        RestartPlan(
+            role=Role.FIRST, search="trust-region", settings=descent, place=Place.START, limit=9 * n * n + 100 * n,
+            shares=False, again=False,
+        ),
+        CoordinatesPlan(m=m),
+        RestartPlan(
+            role=Role.VISIT, search="trust-region", settings=descent, place=Place.BEST, scale=0.1,
+            limit=_shares(n).slice, shares=False, again=False,
+        ),
+        RestartPlan(role=Role.START, search="cma-es", place=Place.START, scale=0.4, fine=0.003, shares=False),
+        RestartPlan(role=Role.LARGE, search="cma-es", scale=0.4, population=Population.DOUBLED),
+        RestartPlan(
+            role=Role.SMALL, search="cma-es", scale=0.4, decades=2.0, population=Population.BETWEEN, least=500,
+            gives_up=True,
+        ),
+        RestartPlan(
+            role=Role.RANDOM, search="trust-region", settings=descent, cube=1.0, scale=0.1, decades=1.5, least=20 * n,
+            gives_up=True, again=False,
+        ),
+    )  # fmt: skip
+
+
+def _noisy_size(n: int, budget: int | None, per_n: int) -> int:
+    """Points in a batch under noise: in proportion to the dimension (Arnold and Beyer 2002, for a sphere).
+
+    In 20-D, under noise as large as the value: with 4 per dimension a covariance matrix wanders and the search may
+    diverge, with 30 it takes too long. Variances alone take fewer: in 100 and 400-D, 4 is best under such noise, 1 or 2
+    under less. The budget must pay for 50 batches.
+    """
+    size = per_n * n
+    return size if budget is None else max(min(size, budget // 50), default_batch(n))

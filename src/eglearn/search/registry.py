@@ -1,0 +1,29 @@
+"""All searches by name. A new search is one file and one line here; one line of a plan makes it part of the default."""
+
+from __future__ import annotations
+
+from .active_subspace import ActiveSubspace
+from .base import Search
+from .cma_es import CMAES
+from .convergent import ConvergentGradientLearning
+from .coordinate_search import CoordinateSearch
+from .diagonal_es import DiagonalES
+from .egl import ExplicitGradientLearning
+from .igl import IndirectGradientLearning
+from .lbfgs import LBFGS
+from .subspace_trust_region import SubspaceTrustRegion
+from .trust_region import TrustRegion
+
+SEARCHES: dict[str, type[Search]] = {
+    "egl": ExplicitGradientLearning,
+    "igl": IndirectGradientLearning,
+    "convergent-egl": ConvergentGradientLearning,
+    "trust-region": TrustRegion,
+    "subspace-trust-region": SubspaceTrustRegion,
+    "l-bfgs": LBFGS,
+    "cma-es": CMAES,
+    "diagonal-es": DiagonalES,
+    "coordinate-search": CoordinateSearch,
+    "active-subspace": ActiveSubspace,
+}
+"""The paper's algorithms, and those of the default."""
