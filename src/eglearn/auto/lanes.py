@@ -15,9 +15,9 @@ import numpy as np
 
 from .._typing import Array
 from ..search.base import Reason, Search, default_batch
-from ..search.coordinate_search import CoordinateSearch
+from ..search.coordinate_search import CoordinateSearch, CoordinateSearchSettings
 from ..search.registry import SEARCHES
-from ..search.trust_region import TrustRegion
+from ..search.trust_region import TrustRegion, TrustRegionSettings
 from ..settings import Settings
 from ..state import SHARED, Stateful
 
@@ -258,20 +258,22 @@ class Coordinates(Lane):
 
     def begin(self, board: Board) -> bool:
         """The next round, if there is one and the budget allows for it."""
-        kind, p = CoordinateSearch.settings_class, self.plan
-        dear = not board.affords(kind().first_test(board.n), p.trial)
+        p = self.plan
+        dear = not board.affords(CoordinateSearchSettings().first_test(board.n), p.trial)
         if math.isnan(board.best_y) or self.round == p.rounds or dear:
             return False
         self.round += 1
         self.stale, self.role, self.limit = board.best_y, Role.COORDINATES, 0
-        settings = kind(trusted=self.round > 1)
+        settings = CoordinateSearchSettings(trusted=self.round > 1)
         self.search = CoordinateSearch(board.rng, board.best_u, settings, value=board.best_y)
         return True
 
     def over(self, board: Board) -> bool:
         """Also where line searches cost too much for a function that is no sum over coordinates."""
         p = self.search
-        dear = isinstance(p, CoordinateSearch) and not board.affords(p.settings.whole(board.n), self.plan.trial)
+        if not isinstance(p, CoordinateSearch):
+            return super().over(board)
+        dear = not board.affords(p.settings.whole(board.n), self.plan.trial)
         return super().over(board) or (dear and not p.adds_up)
 
     def follow(self, board: Board) -> bool:
@@ -284,6 +286,6 @@ class Coordinates(Lane):
         if p.done is not Reason.SEPARABLE or not board.best_y < self.stale:
             return False
         self.role, self.limit = Role.POLISH, self.plan.polish_per_n * board.n
-        settings = TrustRegion.settings_class(radius=self.plan.polish_radius, m=self.plan.m)
+        settings = TrustRegionSettings(radius=self.plan.polish_radius, m=self.plan.m)
         self.search = TrustRegion(board.rng, board.best_u, settings)
         return True

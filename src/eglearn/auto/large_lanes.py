@@ -40,9 +40,9 @@ class DescentsPlan(Settings):
 class Descents(Lane):
     """Descents in a subspace, each followed by quasi-Newton steps.
 
-    The first is from the start. Once, if the budget allows for it, line searches and quasi-Newton steps after them: when
-    the first descent has ended, or is behind for long. Then again: from the best point if another lane found it, else
-    from a random one.
+    The first is from the start. Once, if the budget allows for it, line searches and quasi-Newton steps after them:
+    when the first descent has ended, or is behind for long. Then again: from the best point if another lane found it,
+    else from a random one.
     """
 
     plan: DescentsPlan

@@ -55,8 +55,8 @@ _PROBLEM: dict[str, tuple[Any, str]] = {
     "budget": (int, "How many evaluations; failed ones count."),
     "seed": (int, "Same seed, same points. [default: 0]"),
     "algorithm": (
-        Literal["auto", "egl", "igl", "convergent"],
-        "[default: auto, or egl if a preset or other settings than m are given]",
+        Literal[tuple(ALGORITHMS)],
+        "What searches: the default, the paper's algorithms, or another search alone. [default: auto]",
     ),
     "preset": (
         Literal["default", "paper-coco", "authors-code", "paper-latent"],
@@ -230,7 +230,7 @@ def make_settings(given: Given, n: int, algorithm: type[AskTell]) -> Settings:
     if preset != "default" and not hasattr(kind, preset):
         raise Usage(f"--preset {given['preset']} is for the paper's algorithms: choose --algorithm egl or igl")
     try:
-        return kind(**changes) if preset == "default" else getattr(kind, preset)(n, **changes)  # type: ignore[no-any-return]
+        return kind(**changes) if preset == "default" else getattr(kind, preset)(n, **changes)
     except ValueError as error:
         raise Usage(str(error)) from error
 

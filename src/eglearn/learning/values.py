@@ -1,7 +1,7 @@
 """Values inside a search.
 
-Values enter a search as quarters (``ENTERS``), so that the difference of any two floats is finite; nothing inside has to
-think of overflow again. The factor is a power of two: no digit changes.
+Values enter a search as quarters (``ENTERS``), so that the difference of any two floats is finite: nothing inside has
+to think of overflow again. The factor is a power of two: no digit changes.
 """
 
 from __future__ import annotations

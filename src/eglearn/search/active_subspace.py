@@ -81,6 +81,7 @@ class ActiveSubspace(Search):
     scale_setting: ClassVar[str] = "sigma"
     shows_spread: ClassVar[bool] = False
 
+    settings: ActiveSubspaceSettings
     start: Array
     points: Array
     values: Array

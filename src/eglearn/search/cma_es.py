@@ -51,6 +51,7 @@ class CMAES(Search):
     scale_setting: ClassVar[str] = "sigma"
     batch_setting: ClassVar[str] = "size"
 
+    settings: CMAESSettings
     mean: Array
     sigma: float
     C: Array

@@ -40,6 +40,7 @@ class ConvergentGradientLearning(ModelSearch):
     scale_setting: ClassVar[str] = "epsilon"
     batch_setting: ClassVar[str] = "m"
 
+    settings: ConvergentSettings
     candidate: Array
     """x_k."""
     epsilon: float

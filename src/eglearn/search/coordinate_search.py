@@ -67,6 +67,7 @@ class CoordinateSearch(Search):
 
     settings_class: ClassVar[type[Settings]] = CoordinateSearchSettings
 
+    settings: CoordinateSearchSettings
     centre: Array
     value: float
     points: Array

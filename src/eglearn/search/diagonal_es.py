@@ -58,6 +58,7 @@ class DiagonalES(Search):
     scale_setting: ClassVar[str] = "sigma"
     batch_setting: ClassVar[str] = "size"
 
+    settings: DiagonalESSettings
     mean: Array
     sigma: float
     variances: Array
@@ -101,9 +102,6 @@ class DiagonalES(Search):
         self.size = self.settings.size or default_batch(n)
         self._weights = score_weights(self.size)
         self._rates = Rates.of(n, self._weights[self._weights > 0], faster=(n + 2) / 3)
-        r, faster = self._rates, (n + 2) / 3
-        import dataclasses
-        self._rates = dataclasses.replace(r, cmu=min(1 - r.c1, faster * 2 * (r.mu_eff - 2 + 1 / r.mu_eff) / ((n + 2) ** 2 + r.mu_eff)))
         self._expected = expected_length(n)
 
     @property

@@ -207,6 +207,8 @@ class ExplicitGradientLearning(GradientLearning):
 
     settings_class: ClassVar[type[Settings]] = EGLSettings
 
+    settings: EGLSettings
+
     def _make_model(self, rng: np.random.Generator) -> Model:
         return gradient_model(self.settings, self.n, rng, self.settings.region == "tanh")
 

@@ -19,5 +19,7 @@ class IndirectGradientLearning(GradientLearning):
 
     settings_class: ClassVar[type[Settings]] = IGLSettings
 
+    settings: IGLSettings
+
     def _make_model(self, rng: np.random.Generator) -> Model:
         return value_model(self.settings, self.n, rng, self.settings.region == "tanh")

@@ -83,6 +83,7 @@ class LBFGS(Search):
     batch_setting: ClassVar[str] = "m"
     shows_spread: ClassVar[bool] = False  # differences are of neighbours
 
+    settings: LBFGSSettings
     x: Array
     value: float
     """The iterate."""
@@ -152,7 +153,8 @@ class LBFGS(Search):
         if self.stage is Stage.SHORTER:
             lengths = lengths[0] * np.array(s.shorter)
         steps = self._directions()[:, None, :] * lengths[:, None]
-        return np.clip(self.x + steps.reshape(-1, self.n), -1, 1)
+        points: Array = np.clip(self.x + steps.reshape(-1, self.n), -1, 1)
+        return points
 
     def _samples(self) -> Array:
         """The next differences along coordinates; the second of a coordinate is opposite to the first, or beyond."""

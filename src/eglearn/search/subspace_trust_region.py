@@ -53,6 +53,7 @@ class SubspaceTrustRegion(Search):
     scale_setting: ClassVar[str] = "radius"
     batch_setting: ClassVar[str] = "m"
 
+    settings: SubspaceTrustRegionSettings
     delta: float
     batches: int
     exponent: int

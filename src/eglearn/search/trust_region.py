@@ -45,6 +45,7 @@ class TrustRegion(Search):
     scale_setting: ClassVar[str] = "radius"
     batch_setting: ClassVar[str] = "m"
 
+    settings: TrustRegionSettings
     delta: float
     """The radius."""
     model: LeastChange
