@@ -223,8 +223,8 @@ def test_points_from_elsewhere_are_heard(name):
     assert search.best_y == 0
 
 
-# What is left of the first gap after 2,500 evaluations (networks: 400), at most. Alone, a local search ends in a ripple,
-# a coordinate search stops where coordinates interact, and a probe does not descend at all.
+# What is left of the first gap after 2,500 evaluations (networks: 400), at most. Alone, a local search ends in a
+# ripple, a coordinate search stops where coordinates interact, and a probe does not descend at all.
 LEFT = {
     "egl": (1e-6, 1e-3, 1e-3),
     "egl (constant)": (1e-6, 1e-1, 1e-1),
