@@ -32,8 +32,7 @@ class AutoSettings(Settings):
     m: int | None = setting(
         None, "points in a batch of the descents; None: 4 + 3 ln n", "Hansen 2016, eq. 48", or_none(whole(2))
     )
-    plan: Plan | None = None
-    """For experiments: what runs in place of ``eglearn.auto.plan.plan(n, budget)``."""
+    plan: Plan | None = None  # for experiments: what runs in place of ``eglearn.auto.plan.plan(n, budget)``
 
 
 @dataclass(init=False, eq=False, repr=False)
@@ -53,8 +52,7 @@ class Auto(Search):
     loop: Loop
     scout: Scout
     repeats: Repeats
-    noisy: NoisyEvolution | None
-    """What runs under noise, if there is noise that matters."""
+    noisy: NoisyEvolution | None  # what runs under noise, if there is noise that matters
 
     def __init__(
         self,

@@ -72,10 +72,8 @@ class Board(Stateful):
     failed: bool = False
     """Whether the last batch failed as a whole: the next restart begins at the best point, where values are."""
     restarts: int = 0
-    doublings: int = 0
-    """How often the large population doubled."""
-    longest: int = 0
-    """Evaluations of the longest search."""
+    doublings: int = 0  # how often the large population doubled
+    longest: int = 0  # evaluations of the longest search
     exact: bool = False
     """Whether line searches found a sum over coordinates: its minimum is known but for the last digits."""
 
@@ -144,29 +142,19 @@ class RestartPlan(Settings):
     """How the searches of a lane begin."""
 
     role: Role = Role.RESTART
-    search: str
-    """Its name in ``SEARCHES``."""
+    search: str  # its name in ``SEARCHES``
     settings: Settings | None = None
     place: Place = Place.RANDOM
-    cube: float = 0.8
-    """Random points are drawn from this share of the cube."""
-    scale: float = 0.0
-    """The first radius of samples; 0: that of the settings."""
-    decades: float = 0.0
-    """The first radius is up to so many powers of ten smaller."""
-    fine: float = 0.0
-    """The first radius at the best point where line searches know the minimum; 0: no such rule."""
+    cube: float = 0.8  # random points are drawn from this share of the cube
+    scale: float = 0.0  # the first radius of samples; 0: that of the settings
+    decades: float = 0.0  # the first radius is up to so many powers of ten smaller
+    fine: float = 0.0  # the first radius at the best point where line searches know the minimum; 0: no such rule
     population: Population = Population.USUAL
-    limit: int = 0
-    """Evaluations, at most; 0: no limit."""
-    least: int = 0
-    """If above 0: half of the longest search so far, but at least this many."""
-    again: bool = True
-    """Whether it begins again at the best point if all of its evaluations failed."""
-    shares: bool = True
-    """Whether it takes part in the shares by success."""
-    gives_up: bool = False
-    """Whether it ends where at its pace it would never reach the best value."""
+    limit: int = 0  # evaluations, at most; 0: no limit
+    least: int = 0  # if above 0: half of the longest search so far, but at least this many
+    again: bool = True  # whether it begins again at the best point if all of its evaluations failed
+    shares: bool = True  # whether it takes part in the shares by success
+    gives_up: bool = False  # whether it ends where at its pace it would never reach the best value
 
 
 @dataclass
@@ -177,10 +165,8 @@ class Restarts(Lane):
     role: Role
     search: Search | None = None
     limit: int = 0
-    size: int = 0
-    """Points in a batch; 0: those of the settings."""
-    due: bool = False
-    """Whether the best point came from elsewhere: for ``Role.VISIT``."""
+    size: int = 0  # points in a batch; 0: those of the settings
+    due: bool = False  # whether the best point came from elsewhere: for ``Role.VISIT``
 
     def begin(self, board: Board) -> bool:
         """From a new place."""
@@ -238,10 +224,8 @@ class CoordinatesPlan(Settings):
     """Share of the budget that finding out whether coordinates interact may cost, and that whole profiles may cost if
     they do, a little."""
     polish_radius: float = 0.01
-    polish_per_n: int = 100
-    """Evaluations of the short descent, by the dimension."""
-    m: int | None = None
-    """Batch of the short descents."""
+    polish_per_n: int = 100  # evaluations of the short descent, by the dimension
+    m: int | None = None  # batch of the short descents
 
 
 @dataclass
@@ -253,8 +237,7 @@ class Coordinates(Lane):
     search: Search | None = None
     limit: int = 0
     round: int = 0
-    stale: float = math.nan
-    """The best value before the round."""
+    stale: float = math.nan  # the best value before the round
 
     def begin(self, board: Board) -> bool:
         """The next round, if there is one and the budget allows for it."""

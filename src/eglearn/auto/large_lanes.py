@@ -20,20 +20,13 @@ from .lanes import Board, Lane, Role
 class DescentsPlan(Settings):
     """Constants of ``Descents``."""
 
-    m: int | None = None
-    """Points in a batch; None: 4 + 3 ln n."""
-    subspace_per_n: float = 2.0
-    """Evaluations of a descent in a subspace, by the dimension."""
-    trial: float = 0.05
-    """Share of the budget that finding out whether coordinates interact may cost."""
-    late: float = 5.0
-    """Multiple of that cost after which it is found out although the first descent goes on."""
-    cube: float = 0.8
-    """Random points are drawn from this share of the cube."""
-    radius: float = 0.2
-    """The first radius, and the largest at a point that the evolution found."""
-    smallest: float = 1e-6
-    """The smallest first radius there."""
+    m: int | None = None  # points in a batch; None: 4 + 3 ln n
+    subspace_per_n: float = 2.0  # evaluations of a descent in a subspace, by the dimension
+    trial: float = 0.05  # share of the budget that finding out whether coordinates interact may cost
+    late: float = 5.0  # multiple of that cost after which it is found out although the first descent goes on
+    cube: float = 0.8  # random points are drawn from this share of the cube
+    radius: float = 0.2  # the first radius, and the largest at a point that the evolution found
+    smallest: float = 1e-6  # the smallest first radius there
 
 
 @dataclass
@@ -49,12 +42,9 @@ class Descents(Lane):
     role: Role = Role.DESCENTS
     search: Search | None = None
     limit: int = 0
-    straight: bool = False
-    """Whether line searches have been tried."""
-    descended: bool = True
-    """Whether a descent found the best point or has begun there."""
-    width: float = 0.0
-    """How wide the evolution's distribution is, which mostly found the point."""
+    straight: bool = False  # whether line searches have been tried
+    descended: bool = True  # whether a descent found the best point or has begun there
+    width: float = 0.0  # how wide the evolution's distribution is, which mostly found the point
 
     def begin(self, board: Board) -> bool:
         """From the start."""
@@ -113,20 +103,16 @@ class Descents(Lane):
 class EvolutionPlan(Settings):
     """Constants of ``Evolution``."""
 
-    sigma: float = 0.4
-    """The first step size."""
-    zoom: float = 0.05
-    """The share of it to which it falls at least until the budget is used."""
+    sigma: float = 0.4  # the first step size
+    zoom: float = 0.05  # the share of it to which it falls at least until the budget is used
     few: float = 50.0
     """With so many evaluations per dimension the pace is 1; it falls with the power of them that follows."""
     power: float = 2 / 3
     slowest: float = 0.1
     """A slow evolution does not zoom in by itself, so that the pace is 1 if nobody knows how many there will be."""
     fastest: float = 2.0
-    cube: float = 0.8
-    """Random points are drawn from this share of the cube."""
-    probe: float = 0.25
-    """The share of the budget that finding few directions that matter may cost."""
+    cube: float = 0.8  # random points are drawn from this share of the cube
+    probe: float = 0.25  # the share of the budget that finding few directions that matter may cost
 
 
 @dataclass
@@ -141,8 +127,7 @@ class Evolution(Lane):
     role: Role = Role.EVOLUTION
     search: Search | None = None
     limit: int = 0
-    born: int = 0
-    """Evaluations of all lanes before the current search."""
+    born: int = 0  # evaluations of all lanes before the current search
 
     def begin(self, board: Board) -> bool:
         """The probe or, if it costs too much, the evolution."""

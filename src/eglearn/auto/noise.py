@@ -47,22 +47,14 @@ class Repeats(Stateful):
     settings: RepeatsSettings = field(default_factory=RepeatsSettings)
     y: float = math.nan
     first: float = math.nan
-    middle: float = math.nan
-    """The lowest value, and lowest and median of the first batch."""
-    before: float = math.nan
-    """The median of the first batch, then the last repeated value."""
-    known: bool = True
-    """Whether the lowest point has repeated its value, or there is none."""
-    row: int = 0
-    """Where in the current batch the repetition is; 0: there is none."""
-    due: float = 0.0
-    """Evaluations before the next repetition."""
-    differed: bool = False
-    """Whether a value was not repeated."""
-    strikes: int = 0
-    """How often noise was more than the gain, less how often not."""
-    on_trial: bool = False
-    """Whether the next batch tells the value of ``u`` by many evaluations."""
+    middle: float = math.nan  # the lowest value, and lowest and median of the first batch
+    before: float = math.nan  # the median of the first batch, then the last repeated value
+    known: bool = True  # whether the lowest point has repeated its value, or there is none
+    row: int = 0  # where in the current batch the repetition is; 0: there is none
+    due: float = 0.0  # evaluations before the next repetition
+    differed: bool = False  # whether a value was not repeated
+    strikes: int = 0  # how often noise was more than the gain, less how often not
+    on_trial: bool = False  # whether the next batch tells the value of ``u`` by many evaluations
 
     @property
     def noisy(self) -> bool:

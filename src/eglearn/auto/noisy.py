@@ -30,16 +30,13 @@ class NoisyEvolution(Stateful):
 
     rng: np.random.Generator = field(metadata=SHARED)
     plan: NoisePlan
-    size: int
-    """Points in a batch."""
+    size: int  # points in a batch
     search: CMAES | DiagonalES
     ended_u: Array
     ended_value: float = math.nan
     """The mean of the best search that has ended, at first where the first one began, and about its value."""
-    at_means: list[float] = field(default_factory=list)
-    """The last values at the means of the current search."""
-    ended: int = 0
-    """Searches that have ended."""
+    at_means: list[float] = field(default_factory=list)  # the last values at the means of the current search
+    ended: int = 0  # searches that have ended
 
     @classmethod
     def begun(cls, rng: np.random.Generator, plan: NoisePlan, place: Array, gained: bool) -> NoisyEvolution:

@@ -26,16 +26,12 @@ class NoisePlan(Settings):
     """What runs once noise was found that matters."""
 
     search: str = "cma-es"
-    size: int
-    """Points in a batch, at first."""
-    sigma: float = 0.4
-    """The first standard deviation, ..."""
+    size: int  # points in a batch, at first
+    sigma: float = 0.4  # the first standard deviation,
     near: float = 0.4
     """... and that around a point that has gained."""
-    cube: float = 0.8
-    """Random points are drawn from this share of the cube."""
-    pace: float = 0.0
-    """Pace of a diagonal evolution strategy; 0: not used."""
+    cube: float = 0.8  # random points are drawn from this share of the cube
+    pace: float = 0.0  # pace of a diagonal evolution strategy; 0: not used
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,8 +19,7 @@ from .large_lanes import Descents, Evolution
 class Policy(Stateful):
     """Decides after each batch which lane goes on."""
 
-    turn: int
-    """The lane whose turn it is."""
+    turn: int  # the lane whose turn it is
 
     @abstractmethod
     def begin(self, board: Board, lanes: list[Lane]) -> None:
@@ -35,17 +34,14 @@ class Policy(Stateful):
 class SharesPlan(Settings):
     """Constants of ``Shares``."""
 
-    first: float = 1 / 3
-    """The first descent gets this share of all evaluations as long as it gains."""
+    first: float = 1 / 3  # the first descent gets this share of all evaluations as long as it gains
     ranks: tuple[float, ...] = (8.0, 2.0, 1.0)
     """Shares of the restarts: of those that have found the best value, the second best, ...; the last is for all that
     follow."""
-    slice: int = 0
-    """Evaluations of one turn."""
+    slice: int = 0  # evaluations of one turn
     forever: float = 50.0
     """A restart gives up if it would take so many times ``looked`` evaluations to reach the best value."""
-    looked: int = 0
-    """Evaluations between two looks at its pace."""
+    looked: int = 0  # evaluations between two looks at its pace
 
 
 @dataclass
@@ -59,17 +55,13 @@ class Shares(Policy):
 
     plan: SharesPlan
     turn: int = 0
-    current: int = 0
-    """The open lane beside the first descent's; 0: none yet."""
+    current: int = 0  # the open lane beside the first descent's; 0: none yet
     descent_open: bool = True
-    descent_before: float = math.nan
-    """The first descent's best value at the beginning of its turn."""
+    descent_before: float = math.nan  # the first descent's best value at the beginning of its turn
     descent_used: int = 0
-    slice_used: int = 0
-    """Evaluations of this turn."""
+    slice_used: int = 0  # evaluations of this turn
     mark_used: int = 0
-    mark_value: float = math.nan
-    """Evaluations and value of the current search when its pace was last looked at."""
+    mark_value: float = math.nan  # evaluations and value of the current search when its pace was last looked at
     spent: list[int] = field(default_factory=list)
     reached: list[float] = field(default_factory=list)
     """Of each lane: evaluations, and the best value that it found; -inf: not tried, inf: none found."""
@@ -180,20 +172,14 @@ class Shares(Policy):
 class ForecastPlan(Settings):
     """Constants of ``Forecast``; evaluations are by the dimension."""
 
-    first_turn: float = 1 / 8
-    """Evaluations of the first turn; they double in each round."""
-    turn: float = 1.0
-    """Evaluations of the longest turn."""
-    more: int = 4
-    """Turns in a row: so many times more in each round, ..."""
+    first_turn: float = 1 / 8  # evaluations of the first turn; they double in each round
+    turn: float = 1.0  # evaluations of the longest turn
+    more: int = 4  # turns in a row: so many times more in each round,
     in_a_row: int = 32
     """... up to that many."""
-    growing: int = 3
-    """Rounds after which neither grows."""
-    ahead: float = 8.0
-    """How far ahead values are foreseen."""
-    share: float = 1 / 8
-    """The least share of the evaluations for the evolution."""
+    growing: int = 3  # rounds after which neither grows
+    ahead: float = 8.0  # how far ahead values are foreseen
+    share: float = 1 / 8  # the least share of the evaluations for the evolution
 
 
 @dataclass
@@ -208,21 +194,16 @@ class Forecast(Policy):
     plan: ForecastPlan
     turn: int = 0
     turn_used: int = 0
-    lowest: float = math.inf
-    """Of the lane whose turn it is: its evaluations, and its lowest value."""
-    row: int = 1
-    """Turns in a row."""
-    rounds: int = 0
-    """How often all have had theirs, as long as it matters."""
+    lowest: float = math.inf  # of the lane whose turn it is: its evaluations, and its lowest value
+    row: int = 1  # turns in a row
+    rounds: int = 0  # how often all have had theirs, as long as it matters
     levels: list[float] = field(default_factory=list)
     forecasts: list[float] = field(default_factory=list)
     """Of each lane: the least ``lowest`` of its turns, and what is foreseen."""
     rates: list[float] = field(default_factory=list)
     """Of each lane: how much ``lowest`` fell in its last turn, per evaluation."""
-    vain: int = 0
-    """Turns of the evolution since its values fell."""
-    evolved: int = 0
-    """Evaluations of all turns of the evolution."""
+    vain: int = 0  # turns of the evolution since its values fell
+    evolved: int = 0  # evaluations of all turns of the evolution
 
     def begin(self, board: Board, lanes: list[Lane]) -> None:
         """All lanes."""

@@ -15,14 +15,10 @@ from ..state import Stateful
 class Scout(Stateful):
     """While nothing is known but failures, or but one value, random points of the whole cube are tried."""
 
-    u: Array
-    """Where the one value that is known was found first, at first the start."""
-    level: float = math.nan
-    """That value."""
-    lost: bool = False
-    """Whether nothing is known yet that could lead anywhere."""
-    scouting: bool = False
-    """Whether the points of the current batch are random ones."""
+    u: Array  # where the one value that is known was found first, at first the start
+    level: float = math.nan  # that value
+    lost: bool = False  # whether nothing is known yet that could lead anywhere
+    scouting: bool = False  # whether the points of the current batch are random ones
 
     def look(self, u: Array, y: Array) -> bool:
         """Whether this leads nowhere: nothing is known, or several points and all have one value."""

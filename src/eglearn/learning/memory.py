@@ -18,14 +18,10 @@ class Samples:
     Only points of the same batch form pairs.
     """
 
-    z: Array
-    """Points (N, n), batch after batch."""
-    v: Array
-    """Mapped values (N,)."""
-    sizes: tuple[int, ...]
-    """Number of points in each batch, oldest first; each at least 2."""
-    origin: Array
-    """The point (n,) around which gradients are wanted: the candidate."""
+    z: Array  # points (N, n), batch after batch
+    v: Array  # mapped values (N,)
+    sizes: tuple[int, ...]  # number of points in each batch, oldest first; each at least 2
+    origin: Array  # the point (n,) around which gradients are wanted: the candidate
 
     def batches(self, values: Array) -> list[Array]:
         """The rows of ``values`` (N, ...) split into batches."""
@@ -66,8 +62,7 @@ class Replay(Stateful):
 
     capacity: int
     u: list[Array] = field(default_factory=list)
-    values: list[Array] = field(default_factory=list)
-    """Points and values of each batch, oldest first."""
+    values: list[Array] = field(default_factory=list)  # points and values of each batch, oldest first
 
     def __post_init__(self) -> None:
         self._z: list[Array] = []

@@ -49,8 +49,7 @@ class OutputMap(Stateful):
     quantile: float = 0.1
     rate: float = 0.1
     low: float = np.nan
-    high: float = np.nan
-    """The moving averages of the quantiles."""
+    high: float = np.nan  # the moving averages of the quantiles
 
     def reset(self) -> None:
         """Forget the past: the next batch alone sets the scale."""

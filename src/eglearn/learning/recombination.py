@@ -70,8 +70,7 @@ def expected_length(n: int) -> float:
 class Rates:
     """How fast a covariance matrix learns (Hansen 2016, table 1)."""
 
-    mu_eff: float
-    """How many samples the weighted mean is worth."""
+    mu_eff: float  # how many samples the weighted mean is worth
     cc: float
     """Of the path of the covariance matrix (eq. 56)."""
     c1: float

@@ -84,16 +84,11 @@ class ActiveSubspace(Search):
     settings: ActiveSubspaceSettings
     start: Array
     points: Array
-    values: Array
-    """Where gradients are measured, and the values there; none before the first batch."""
-    g: Array
-    """The gradients, 0 where they are not known."""
-    known: int
-    """How many slopes were measured, in the order of ``_next``."""
-    order: Indices
-    """Of the coordinates."""
-    exponent: int
-    """The unit of values is 2^exponent."""
+    values: Array  # where gradients are measured, and the values there; none before the first batch
+    g: Array  # the gradients, 0 where they are not known
+    known: int  # how many slopes were measured, in the order of ``_next``
+    order: Indices  # of the coordinates
+    exponent: int  # the unit of values is 2^exponent
 
     def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
         super().__init__(rng, start, settings, **rest)

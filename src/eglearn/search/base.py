@@ -73,24 +73,18 @@ class Search(Stateful, ABC):
         Evaluations that the search may plan with; None: very many.
     """
 
-    settings_class: ClassVar[type[Settings]]
-    """What ``settings`` must be."""
-    scale_setting: ClassVar[str] = ""
-    """The setting that is the first radius of samples; "": none."""
-    batch_setting: ClassVar[str] = ""
-    """The setting that is the number of points in a batch; "": none."""
+    settings_class: ClassVar[type[Settings]]  # what ``settings`` must be
+    scale_setting: ClassVar[str] = ""  # the setting that is the first radius of samples; "": none
+    batch_setting: ClassVar[str] = ""  # the setting that is the number of points in a batch; "": none
     shows_spread: ClassVar[bool] = True
     """Whether values of a batch differ as they do in the region of the search, so that noise can be told by them."""
 
     rng: np.random.Generator = field(metadata=SHARED)
     settings: Any
-    used: int
-    """Evaluations so far."""
-    done: Reason | None
-    """Why the search is over, or None."""
+    used: int  # evaluations so far
+    done: Reason | None  # why the search is over, or None
     best_u: Array
-    best_y: float
-    """The lowest value so far; NaN: none yet."""
+    best_y: float  # the lowest value so far; NaN: none yet
 
     def __init__(
         self,

@@ -56,24 +56,18 @@ class CMAES(Search):
     sigma: float
     C: Array
     B: Array
-    D: Array
-    """The covariance matrix is sigma^2 C, and C = B D^2 B^T."""
+    D: Array  # the covariance matrix is sigma^2 C, and C = B D^2 B^T
     path_c: Array
     path_s: Array
     batches: int
-    decomposed: int
-    """Batches so far, and at the last decomposition of C."""
+    decomposed: int  # batches so far, and at the last decomposition of C
     model: LeastChange
     u: Array
-    y: Array
-    """Samples for the model, oldest first."""
+    y: Array  # samples for the model, oldest first
     trust: float
-    injected: Array | None
-    """The model's point for the next batch."""
-    hits: list[bool]
-    """Whether the last injected points were the best of their batches."""
-    history: list[float]
-    """The best values of the last batches, or their medians."""
+    injected: Array | None  # the model's point for the next batch
+    hits: list[bool]  # whether the last injected points were the best of their batches
+    history: list[float]  # the best values of the last batches, or their medians
 
     def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
         super().__init__(rng, start, settings, **rest)

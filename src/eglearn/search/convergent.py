@@ -41,13 +41,10 @@ class ConvergentGradientLearning(ModelSearch):
     batch_setting: ClassVar[str] = "m"
 
     settings: ConvergentSettings
-    candidate: Array
-    """x_k."""
+    candidate: Array  # x_k
     epsilon: float
-    alpha: float
-    """Step size for values as they enter; NaN: to be chosen at the first gradient."""
-    value: float
-    """f(x_k); NaN if it failed."""
+    alpha: float  # step size for values as they enter; NaN: to be chosen at the first gradient
+    value: float  # f(x_k); NaN if it failed
     loss: float
     gradient_norm: float
 

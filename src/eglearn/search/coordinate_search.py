@@ -71,20 +71,14 @@ class CoordinateSearch(Search):
     centre: Array
     value: float
     points: Array
-    values: Array
-    """(n, k): the profiles, sorted along the rows."""
-    ratio: float
-    """Combined gain (or loss) over the sum of single ones at the last test."""
+    values: Array  # (n, k): the profiles, sorted along the rows
+    ratio: float  # combined gain (or loss) over the sum of single ones at the last test
     places: Array
-    found: Array
-    """(n, k): the next points of the profiles, and the values of the first of them, row by row."""
-    testing: bool
-    """Whether the next batch is a combined point."""
-    waiting: list[int]
-    """Coordinates still to be moved one at a time."""
+    found: Array  # (n, k): the next points of the profiles, and the values of the first of them, row by row
+    testing: bool  # whether the next batch is a combined point
+    waiting: list[int]  # coordinates still to be moved one at a time
     moved: Array
-    moved_y: float
-    """The point with the coordinates that stay moved, and its value."""
+    moved_y: float  # the point with the coordinates that stay moved, and its value
 
     def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
         super().__init__(rng, start, settings, **rest)

@@ -61,18 +61,13 @@ class DiagonalES(Search):
     settings: DiagonalESSettings
     mean: Array
     sigma: float
-    variances: Array
-    """The covariance matrix is sigma^2 M diag(variances) M, where M shortens the directions."""
+    variances: Array  # the covariance matrix is sigma^2 M diag(variances) M, where M shortens the directions
     path: Array
-    shift: Array
-    """Of the mean: its averaged and its last step."""
-    longer: float
-    """Whether steps should be longer (up to 1) or shorter (to -1)."""
-    paired: bool
-    """Whether the batch has points to tell."""
+    shift: Array  # of the mean: its averaged and its last step
+    longer: float  # whether steps should be longer (up to 1) or shorter (to -1)
+    paired: bool  # whether the batch has points to tell
     batches: int
-    history: list[float]
-    """The best values of the last batches, or their medians."""
+    history: list[float]  # the best values of the last batches, or their medians
     directions: Array
     shortening: float
 

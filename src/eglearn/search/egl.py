@@ -28,24 +28,15 @@ class GradientLearning(ModelSearch):
     region: InputMap
     output: OutputMap
     memory: Replay
-    candidate: Array
-    """The current candidate, z coordinates (the paper's x tilde_k)."""
-    epsilon: float
-    """Exploration radius, z coordinates."""
-    gradient: Array
-    """The last learned gradient at a candidate, z coordinates; zeros: none yet."""
-    warm: bool
-    """Whether the region has been explored once already."""
-    steps: int
-    """Candidates since the region began, the first not counted."""
-    bad: int
-    """Candidates since the last good one, by the shrink rule."""
-    values: list[float]
-    """Values of the last candidates in this region, oldest first; NaN if all have failed so far."""
-    best_candidate: float
-    """The lowest value of a candidate."""
-    loss: float
-    """The model's loss at its last fit."""
+    candidate: Array  # the current candidate, z coordinates (the paper's x tilde_k)
+    epsilon: float  # exploration radius, z coordinates
+    gradient: Array  # the last learned gradient at a candidate, z coordinates; zeros: none yet
+    warm: bool  # whether the region has been explored once already
+    steps: int  # candidates since the region began, the first not counted
+    bad: int  # candidates since the last good one, by the shrink rule
+    values: list[float]  # values of the last candidates in this region, oldest first; NaN if all have failed so far
+    best_candidate: float  # the lowest value of a candidate
+    loss: float  # the model's loss at its last fit
 
     def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
         super().__init__(rng, start, settings, **rest)

@@ -85,28 +85,20 @@ class LBFGS(Search):
 
     settings: LBFGSSettings
     x: Array
-    value: float
-    """The iterate."""
+    value: float  # the iterate
     g: Array
-    exponent: int
-    """The gradient there, and the unit of its values."""
+    exponent: int  # the gradient there, and the unit of its values
     S: Array
-    Y: Array
-    """Steps and changes of the gradient, oldest first."""
+    Y: Array  # steps and changes of the gradient, oldest first
     rounding: float
     measured: float
-    spacing: int
-    """The rounding, the value where it was measured, and at which of the spacings."""
-    level: int
-    """Which of the accuracies: 0 is forward differences, then central ones."""
+    spacing: int  # the rounding, the value where it was measured, and at which of the spacings
+    level: int  # which of the accuracies: 0 is forward differences, then central ones
     stage: Stage
-    begins: bool
-    """Whether nothing was evaluated for the next step yet."""
-    before: Array | None
-    """The iterate before, if its gradient is as accurate."""
+    begins: bool  # whether nothing was evaluated for the next step yet
+    before: Array | None  # the iterate before, if its gradient is as accurate
     offsets: Array
-    values: Array
-    """Of the gradient's samples so far."""
+    values: Array  # of the gradient's samples so far
 
     def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
         super().__init__(rng, start, settings, **rest)

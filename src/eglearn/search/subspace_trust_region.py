@@ -56,30 +56,21 @@ class SubspaceTrustRegion(Search):
     settings: SubspaceTrustRegionSettings
     delta: float
     batches: int
-    exponent: int
-    """Unit of all values."""
+    exponent: int  # unit of all values
     V: Array
-    H: Array
-    """The active directions, and the Hessian in them."""
-    g: Array
-    """The gradient at the best point."""
-    c: float
-    """The curvature of all other directions."""
+    H: Array  # the active directions, and the Hessian in them
+    g: Array  # the gradient at the best point
+    c: float  # the curvature of all other directions
     u: Array
-    y: Array
-    """Candidates and samples in the active directions, oldest first."""
+    y: Array  # candidates and samples in the active directions, oldest first
     signs: Array
-    order: npt.NDArray[np.int64]
-    """Of the basis of directions: signs, and numbers of those not used yet."""
-    inside: int
-    """Samples of the batch in the active directions."""
+    order: npt.NDArray[np.int64]  # of the basis of directions: signs, and numbers of those not used yet
+    inside: int  # samples of the batch in the active directions
     middle: Array
-    at_candidate: bool
-    """The point around which the batch is sampled."""
+    at_candidate: bool  # the point around which the batch is sampled
     ratio: float
     predicted: float
-    reach: float
-    """Actual over predicted gain of the last candidate; the latter; length of the step over the radius."""
+    reach: float  # actual over predicted gain of the last candidate; the latter; length of the step over the radius
 
     def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
         super().__init__(rng, start, settings, **rest)

@@ -46,22 +46,16 @@ class TrustRegion(Search):
     batch_setting: ClassVar[str] = "m"
 
     settings: TrustRegionSettings
-    delta: float
-    """The radius."""
+    delta: float  # the radius
     model: LeastChange
     A: Array
-    inverse: Array
-    """The metric: u = centre + delta A z."""
+    inverse: Array  # the metric: u = centre + delta A z
     u: Array
-    y: Array
-    """Samples, oldest first."""
-    directions: Array
-    """Orthonormal directions not used yet."""
-    ratio: float
-    """Actual over predicted gain of the last candidate."""
+    y: Array  # samples, oldest first
+    directions: Array  # orthonormal directions not used yet
+    ratio: float  # actual over predicted gain of the last candidate
     predicted: float
-    reach: float
-    """Length of the last step over the radius, in the metric."""
+    reach: float  # length of the last step over the radius, in the metric
 
     def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
         super().__init__(rng, start, settings, **rest)

@@ -38,10 +38,8 @@ class ClosedForm:
 
     origin: Array
     b: Array
-    left: Array
-    """(n, r); r = 0 for the constant model."""
-    right: Array
-    """(r, n)"""
+    left: Array  # (n, r); r = 0 for the constant model
+    right: Array  # (r, n)
     loss: float
 
     def gradient(self, z: Array) -> Array:
