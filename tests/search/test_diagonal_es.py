@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from tests.search.driver import rastrigin, rotation, run
 
 from eglearn.learning.recombination import score_weights
