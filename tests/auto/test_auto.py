@@ -1,5 +1,7 @@
 """The default as a whole."""
 
+from enum import StrEnum
+
 import numpy as np
 import pytest
 from tests.auto.driver import sphere
@@ -70,3 +72,13 @@ def test_m_is_the_batch_of_the_descents():
 def test_settings_of_another_algorithm_are_refused():
     with pytest.raises(TypeError, match=r"settings is a EGLSettings: the algorithm 'auto' takes AutoSettings"):
         AutoEGL([(-1, 1)] * 3, budget=100, settings=EGLSettings(epsilon=0.5))
+
+
+def test_a_state_is_read_whatever_the_enums_of_the_program_are_called():
+    class Role(StrEnum):
+        ADMIN = "admin"
+
+    opt = AutoEGL([(-1, 1)] * 3, budget=100)
+    copy = AutoEGL.from_state(opt.state())
+    assert [lane.role for lane in copy._search.loop.lanes] == [lane.role for lane in opt._search.loop.lanes]
+    assert Role.ADMIN == "admin"  # it is still there
