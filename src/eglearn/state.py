@@ -102,4 +102,6 @@ def restored(value: Any, **shared: Any) -> Any:
 
 
 def _enum(name: str) -> type[StrEnum]:
-    return {kind.__name__: kind for kind in StrEnum.__subclasses__()}[name]
+    # Of several with one name, that of this package: a user's program may well have a Role of its own.
+    ours_last = sorted(StrEnum.__subclasses__(), key=lambda kind: kind.__module__.startswith(f"{__package__}."))
+    return {kind.__name__: kind for kind in ours_last}[name]

@@ -1,12 +1,14 @@
-"""Objectives on the cube and the loop that runs a pass."""
+"""Objectives on the cube and the loop that runs a search."""
 
 import numpy as np
 
+from eglearn.serialize import dumps, loads
+
 
 def run(search, fun, limit=100_000):
-    """Feed a pass until it ends or has used ``limit`` evaluations; returns its batches."""
+    """Feed a search until it ends or has used ``limit`` evaluations; returns its batches."""
     batches = []
-    while getattr(search, "done", None) is None and search.used < limit:
+    while search.done is None and search.used < limit:
         u = search.propose()
         assert (np.abs(u) <= 1).all()
         search.learn(u, fun(u))
@@ -47,11 +49,9 @@ def rotated_rastrigin(u):
 
 def resumed(search):
     """A copy by way of the stored state, with a copy of the generator."""
-    from eglearn.serialize import dumps, loads
-
     rng = np.random.default_rng()
     rng.bit_generator.state = search.rng.bit_generator.state
-    return type(search).from_state(rng, loads(dumps(search.state())))
+    return type(search).from_state(loads(dumps(search.state())), rng=rng)
 
 
 def continues_exactly(make, fun, moments, more=300):

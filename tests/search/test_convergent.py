@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eglearn import ConvergentEGL, Settings
+from eglearn import ConvergentEGL, ConvergentSettings
 
 N = 4
 
@@ -17,60 +17,43 @@ def quadratic(condition, seed):
     return (lambda x: np.einsum("ki,ij,kj->k", x - centre, h, x - centre) / 2), (lambda x: h @ (x - centre)), condition
 
 
-class Recorder(ConvergentEGL):
-    """Looks over the shoulder: at each failed test, the point where the step began."""
-
-    def _learn(self, u, y, foreign_u, foreign_y):
-        d = self._descent
-        before = (d.epsilon, d.alpha)
-        start = getattr(self, "last", None)
-        self.last = u[0].copy()
-        super()._learn(u, y, foreign_u, foreign_y)
-        self.log = getattr(self, "log", [])
-        if start is not None and (d.epsilon, d.alpha) != before:
-            self.log.append((start, *before))
-
-
-def descend(cls, fun, kappa, budget=8_000, constant=2.0, seed=0):
+def descend(fun, kappa, budget=8_000, constant=2.0, seed=0):
+    """The run, and of each failed test the point where the step began, epsilon and alpha."""
     # kappa_g of the constant model on a ball design is at most about kappa_f here; half keeps a margin.
-    settings = Settings.for_model("constant", epsilon=0.1, exploration="ball", ridge=0.0, m=4 * N)
-    opt = cls(
-        [(-1, 1)] * N,
-        [0.6] * N,
-        budget=budget,
-        seed=seed,
-        alpha=0.5 / kappa,
-        constant=constant,
-        settings=settings,
-        gamma_alpha=0.99,
-        gamma_epsilon=0.8,
+    settings = ConvergentSettings(
+        ridge=0.0, m=4 * N, alpha=0.5 / kappa, constant=constant, gamma_alpha=0.99, gamma_epsilon=0.8
     )
+    opt = ConvergentEGL([(-1, 1)] * N, [0.6] * N, budget=budget, seed=seed, settings=settings)
+    failed, start = [], None
     while not opt.stop():
-        x = opt.ask()
+        x, before = opt.ask(), opt.progress()
         opt.tell(x, fun(x))
-    return opt
+        if start is not None and opt.progress()["epsilon"] < before["epsilon"]:
+            failed.append((start, before["epsilon"], before["alpha"]))
+        start = x[0]
+    return opt, failed
 
 
 @pytest.mark.parametrize("condition", [1.0, 3.0, 10.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_each_failed_test_is_at_a_small_gradient(condition, seed):
     fun, gradient, kappa = quadratic(condition, seed)
-    opt = descend(Recorder, fun, kappa, seed=seed)
-    assert len(opt.log) > 10
-    for start, epsilon, alpha in opt.log:
+    _, failed = descend(fun, kappa, seed=seed)
+    assert len(failed) > 10
+    for start, epsilon, alpha in failed:
         assert np.linalg.norm(gradient(start)) <= 5 * epsilon / alpha
 
 
 @pytest.mark.parametrize("condition", [1.0, 3.0, 10.0])
 def test_the_gradient_falls_a_thousandfold(condition):
     fun, gradient, kappa = quadratic(condition, 0)
-    opt = descend(ConvergentEGL, fun, kappa)
+    opt, _ = descend(fun, kappa)
     assert np.linalg.norm(gradient(opt.x_favorite)) <= 1e-3 * np.linalg.norm(gradient(np.full(N, 0.6)))
 
 
 def test_alpha_and_epsilon_fall_together_at_a_failed_test_only():
     values = iter([5.0, 4.0, 4.5, 4.4999])
-    opt = ConvergentEGL([(-1, 1)] * 2, budget=10**4, alpha=0.1, settings=Settings.for_model("constant", epsilon=0.01))
+    opt = ConvergentEGL([(-1, 1)] * 2, budget=10**4, settings=ConvergentSettings(alpha=0.1, epsilon=0.01))
     seen = []
     for value in values:
         x = opt.ask()
@@ -86,7 +69,7 @@ def test_alpha_and_epsilon_fall_together_at_a_failed_test_only():
 
 def test_a_failing_step_is_kept():
     """As printed: the candidate moves on even if the test failed."""
-    opt = ConvergentEGL([(-1, 1)] * 2, budget=10**4, alpha=0.1)
+    opt = ConvergentEGL([(-1, 1)] * 2, budget=10**4, settings=ConvergentSettings(alpha=0.1))
     kept = []
     for value in (1.0, 2.0, 3.0):
         x = opt.ask()
@@ -97,12 +80,12 @@ def test_a_failing_step_is_kept():
 
 def test_constant_is_a_field():
     fun, _, kappa = quadratic(3.0, 1)
-    loose, strict = (descend(ConvergentEGL, fun, kappa, budget=2000, constant=c).progress() for c in (0.01, 50.0))
+    loose, strict = (descend(fun, kappa, budget=2000, constant=c)[0].progress() for c in (0.01, 50.0))
     assert strict["epsilon"] < loose["epsilon"]
 
 
 def test_run_ends_when_epsilon_is_below_its_bar():
-    opt = ConvergentEGL([(-1, 1)] * 2, budget=10**5, epsilon_bar=1e-3)
+    opt = ConvergentEGL([(-1, 1)] * 2, budget=10**5, settings=ConvergentSettings(epsilon_bar=1e-3))
     while not opt.stop():
         x = opt.ask()
         opt.tell(x, np.sum(x**2, axis=1))
@@ -121,6 +104,6 @@ def test_failed_candidate_goes_back_to_the_best():
 
 
 @pytest.mark.parametrize("name", ["alpha", "gamma_alpha", "gamma_epsilon", "constant", "epsilon_bar"])
-def test_wrong_rules_are_named(name):
-    with pytest.raises(ValueError, match=f"{name} = -1"):
-        ConvergentEGL([(-1, 1)], budget=1, **{name: -1})
+def test_wrong_settings_are_named(name):
+    with pytest.raises(ValueError, match=rf"ConvergentSettings\.{name} = -1: allowed is"):
+        ConvergentSettings(**{name: -1})

@@ -1,10 +1,11 @@
-"""What holds for both adaptations of a normal distribution."""
+"""What holds for both evolution strategies."""
 
 import numpy as np
 import pytest
 from tests.search.driver import run
 
 from eglearn.search import CMAES, DiagonalES
+from eglearn.search.base import Reason
 
 pytestmark = pytest.mark.parametrize("kind", [CMAES, DiagonalES])
 
@@ -20,11 +21,8 @@ def bowl(u):
 def test_it_ends_by_itself(kind):
     p = begin(kind, 4)
     run(p, bowl)
-    assert p.done in ("flat", "converged")
+    assert p.done in (Reason.FLAT, Reason.CONVERGED)
     assert p.best_y < 1e-18
-    p = begin(kind, 4)
-    run(p, lambda u: np.full(len(u), 7.0))
-    assert p.done == "flat"
     noise = np.random.default_rng(3)
     p = begin(kind, 4)
     run(p, lambda u: noise.standard_normal(len(u)))
@@ -38,13 +36,6 @@ def test_minimum_on_a_face(kind):
     np.testing.assert_allclose(p.best_u, np.clip(aim, -1, 1), atol=1e-5)
 
 
-@pytest.mark.parametrize("n", [1, 2])
-def test_one_and_two_dimensions(kind, n):
-    p = begin(kind, n)
-    run(p, bowl)
-    np.testing.assert_allclose(p.best_u, 0.2, atol=1e-6)
-
-
 @pytest.mark.parametrize("good", [1, 2, 3, 9])
 def test_failures_do_not_drive_the_step_size(kind, good):
     """With values that tell nothing it does not grow, nor fall fast, however many fail."""
@@ -56,7 +47,7 @@ def test_failures_do_not_drive_the_step_size(kind, good):
     assert 0.05 < p.radius / 0.4 < 5
 
 
-def test_failures(kind):
+def test_it_converges_though_most_samples_fail(kind):
     coin = np.random.default_rng(1)
 
     def often(u):
@@ -65,7 +56,3 @@ def test_failures(kind):
     p = begin(kind, 4)
     run(p, often)
     assert p.best_y < 1e-8
-    p = begin(kind, 4)
-    u = p.propose()
-    p.learn(u, np.full(len(u), np.nan))
-    assert p.done == "failed"

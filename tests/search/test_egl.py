@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from tests.functions import ripples, sphere
 
-from eglearn import EGL, Settings, minimize
+from eglearn import EGL, EGLSettings, minimize
 
 
 def run(fun, n=3, budget=600, **settings):
-    opt = EGL([(-5, 5)] * n, budget=budget, seed=2, settings=Settings(**settings))
+    opt = EGL([(-5, 5)] * n, budget=budget, seed=2, settings=EGLSettings(**settings))
     asked = []
     while not opt.stop():
         x = opt.ask()
@@ -36,7 +36,7 @@ def test_an_optimum_on_a_face_is_reached():
 @pytest.mark.parametrize("region", ["tanh", "linear"])
 @pytest.mark.parametrize("corner", [-3.0, 4.0])
 def test_points_stay_inside_when_the_optimum_is_in_a_corner(region, corner):
-    opt = EGL([(-3, 4)] * 3, budget=800, settings=Settings(region=region, step="gradient", alpha=0.5))
+    opt = EGL([(-3, 4)] * 3, budget=800, settings=EGLSettings(region=region, step="gradient", alpha=0.5))
     while not opt.stop():
         x = opt.ask()
         assert ((x >= -3) & (x <= 4)).all()
@@ -65,7 +65,7 @@ def test_a_region_lasts_at_least_n_min_steps(rule):
 
 def shrink_moments(rule, values, n_max):
     """At which candidate values the region shrinks."""
-    opt = EGL([(-1, 1)], budget=10**4, settings=Settings(m=2, warmup_factor=1, n_max=n_max, shrink_rule=rule))
+    opt = EGL([(-1, 1)], budget=10**4, settings=EGLSettings(m=2, warmup_factor=1, n_max=n_max, shrink_rule=rule))
     moments = []
     for k, value in enumerate(values):
         before = opt.progress()["region"]
@@ -151,15 +151,16 @@ def test_cones_open_along_the_descent(exploration):
 
 def test_old_batches_are_forgotten():
     opt, _ = run(sphere, replay=3, m=5, n_max=100, budget=100)
-    assert len(opt.state()["search"]["replay"]["y"]) == 3
+    assert len(opt._search.memory) == 3
 
 
-def test_replay_loses_points_outside_a_new_region():
+def test_memory_loses_points_outside_a_new_region():
     opt, _ = run(ripples, n_max=1, m=20, epsilon=0.5, budget=400)
-    state = opt.state()["search"]
-    assert state["sigma"].max() < 0.5
-    for u in state["replay"]["u"]:
-        assert (np.abs(u - state["mu"]) <= state["sigma"] + 1e-15).all()
+    region, memory = opt._search.region, opt._search.memory
+    assert region.sigma.max() < 0.5
+    assert len(memory) > 1
+    for u in memory.u:
+        assert (np.abs(u - region.mu) <= region.sigma + 1e-15).all()
 
 
 @pytest.mark.parametrize("n", [1, 2000])
@@ -171,7 +172,7 @@ def test_extreme_dimensions(n):
     assert opt.best_y < (1e-6 if n == 1 else 0.995 * n)  # in 2000 dimensions 1200 evaluations are a beginning
 
 
-@pytest.mark.parametrize("preset", [Settings.paper_coco, Settings.authors_code, Settings.paper_latent])
+@pytest.mark.parametrize("preset", [EGLSettings.paper_coco, EGLSettings.authors_code, EGLSettings.paper_latent])
 @pytest.mark.parametrize("model", ["spline", "fc", "constant"])
 def test_presets_descend(preset, model):
     settings = preset(3, model=model, training_steps=5, width=32, hidden=(32,), splines=8, minibatch=128)

@@ -229,7 +229,11 @@ class Forecast(Policy):
         if isinstance(lane, Descents) and evolution is not None:
             lane.width = _running(evolution).radius
         role = lane.role
-        if lane.follow(board) or not isinstance(lane, Evolution):
+        if lane.follow(board):
+            return
+        if not isinstance(lane, Evolution):
+            board.restarts += 1
+            lane.begin(board)
             return
         if role is not Role.PROBE:  # more is expected of a new evolution until it has had turns in vain, too
             self.rates[self.turn], self.vain = 0.0, 0

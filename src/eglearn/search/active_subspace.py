@@ -170,7 +170,7 @@ class ActiveSubspace(Search):
         return bool(g.any(axis=1).all()) and directions_in(g) <= self.settings.few * self.n
 
     def _measure(self, u: Array, y: Array, rows: Indices, along: Indices) -> None:
-        """ActiveSubspace between points and their neighbours; 0 where one of them failed."""
+        """Slopes between points and their neighbours; 0 where one of them failed."""
         v = y - self.values[rows]
         if not self.g.any():
             self.exponent = exponent_of(v[np.isfinite(v)])

@@ -54,7 +54,7 @@ class CoordinateSearch(Search):
     best (STEP: Swarzberg, Seront, Bersini 1994). After the grid, and now and then, the point with the best value of
     each coordinate is tried. If it gains less than half of what the profiles gain one by one, the coordinates may
     interact in small groups: they are moved one at a time, greatest gain first, and stay if that helps. If this too
-    gains less than half, the pass ends. A start that is the best on all profiles tells nothing; then the second best
+    gains less than half, the search ends. A start that is the best on all profiles tells nothing; then the second best
     places are combined, and losses must add up.
 
     Parameters

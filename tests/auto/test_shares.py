@@ -1,0 +1,160 @@
+"""Who goes on in few dimensions: shares by success."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from tests.auto.driver import few_loop, lane, put, step
+from tests.search.driver import centre, continues_exactly, ellipsoid, rastrigin, rosenbrock, rotated_rastrigin, run
+
+from eglearn.auto.lanes import Role
+from eglearn.search.base import Reason
+from eglearn.search.cma_es import CMAES
+from eglearn.search.trust_region import TrustRegion
+
+RESTARTS = (Role.LARGE, Role.SMALL, Role.RANDOM)
+
+
+def turns(loop, fun, limit):
+    """Evaluations by role and kind of search."""
+    count = Counter()
+    while loop.used < limit:
+        role = loop.lane.role
+        search, u = step(loop, fun)
+        count[role, type(search).__name__] += len(u)
+    return count
+
+
+def by_restart(loop, values):
+    """Those of the three lanes that take part in the shares."""
+    return [values[lane(loop, role)[0]] for role in RESTARTS]
+
+
+def test_shares_of_the_evaluations():
+    loop = few_loop(4)
+    count = turns(loop, rotated_rastrigin, 30_000)
+    assert count[Role.FIRST, "TrustRegion"] < 500
+    assert count[Role.COORDINATES, "CoordinateSearch"] < 500
+    policy = loop.policy
+    spent, reached = by_restart(loop, policy.spent), by_restart(loop, policy.reached)
+    running = loop.lanes[policy.current].search.used
+    for role, used in zip(RESTARTS, spent, strict=True):
+        kind = "TrustRegion" if role is Role.RANDOM else "CMAES"
+        assert count[role, kind] == pytest.approx(used, abs=running)
+    shares = sorted(spent, reverse=True)
+    assert shares[0] == spent[int(np.argmin(reached))]  # the kind that found the best value has most
+    assert shares[2] > 1000  # and none has nothing
+
+
+def test_the_lane_that_lags_behind_its_share_is_next():
+    loop = few_loop(4)
+    policy, rest = loop.policy, [0] * 4
+    assert [one.role for one in loop.lanes[4:]] == list(RESTARTS)
+
+    def chosen():
+        return loop.lanes[policy._lagging(loop.lanes)].role
+
+    assert chosen() is Role.LARGE
+    policy.spent, policy.reached = [*rest, 800, 200, 100], [*rest, 1.0, 2.0, 3.0]
+    assert chosen() is Role.LARGE
+    policy.spent = [*rest, 900, 200, 100]
+    assert chosen() is Role.SMALL
+    policy.reached = [*rest, 3.0, 2.0, 1.0]
+    assert chosen() is Role.RANDOM
+
+
+def test_a_hopeless_small_restart_ends_early():
+    loop = few_loop(4)
+    turns(loop, rotated_rastrigin, 3000)
+    loop.board.best_y, loop.board.best_u = -1e6, centre(4)
+    policy = loop.policy
+    for role in (Role.SMALL, Role.RANDOM):
+        one = put(loop, role, search := TrustRegion(loop.rng, np.full(4, 0.8)))
+        turns(loop, rotated_rastrigin, loop.used + 200)
+        assert search.used < 250
+        assert loop.lanes[policy.current].search is not search
+    one = put(loop, Role.LARGE, search := CMAES(loop.rng, np.full(4, 0.8)))
+    turns(loop, rotated_rastrigin, loop.used + 300)
+    assert loop.lanes[policy.current] is one
+    assert one.search is search
+
+
+def slow(u):
+    """Always a little better: a descent never ends."""
+    slow.level *= 0.999
+    return slow.level * (1 + 0.1 * np.sum((u - centre(u.shape[1])) ** 2, axis=1))
+
+
+def test_a_first_descent_that_goes_on_gaining_gets_a_third():
+    slow.level = 1.0
+    loop = few_loop(3)
+    count = turns(loop, slow, 20_000)
+    assert loop.board.restarts
+    assert count[Role.FIRST, "TrustRegion"] == loop.policy.descent_used
+    assert 0.25 < loop.policy.descent_used / loop.used < 0.4
+
+
+def test_a_descent_that_ends_is_left():
+    loop = few_loop(4)
+    count = turns(loop, ellipsoid, 6000)
+    descent = loop.lanes[0].search
+    assert loop.board.best_y < 1e-10
+    assert descent.done is Reason.CONVERGED
+    assert count[Role.FIRST, "TrustRegion"] == descent.used < 2000
+
+
+def test_a_kind_of_restart_that_found_nothing_is_not_the_best():
+    loop = few_loop(3)
+    policy, k = loop.policy, lane(loop, Role.LARGE)[0]
+    failed, good = (TrustRegion(np.random.default_rng(0), np.zeros(3)) for _ in range(2))
+    failed.used = good.used = 8
+    good.best_y = 3.0
+    policy._finish(loop.board, loop.lanes, put(loop, Role.LARGE, failed))
+    assert (policy.spent[k], policy.reached[k]) == (8, np.inf)
+    policy._finish(loop.board, loop.lanes, put(loop, Role.LARGE, good))
+    assert (policy.spent[k], policy.reached[k]) == (16, 3)
+
+
+@pytest.mark.parametrize("fun", [rosenbrock, rastrigin, rotated_rastrigin])
+def test_resume_in_every_lane(fun):
+    assert continues_exactly(lambda: few_loop(4), fun, (30, 300, 520, 900, 1700, 4000), more=250)
+
+
+def test_after_a_better_point_from_elsewhere_a_descent_begins_there():
+    loop = few_loop(4)
+    run(loop, rotated_rastrigin, 700)
+    place = centre(4) + 0.001
+    loop.hear(place, float(rotated_rastrigin(place[None])[0]))
+    visit = lane(loop, Role.VISIT)[1]
+    assert visit.due
+    while loop.lane is not visit:
+        step(loop, rotated_rastrigin)
+    assert not visit.due
+    np.testing.assert_array_equal(loop.propose()[0], place)
+    run(loop, rotated_rastrigin, 8000)
+    assert loop.board.best_y < 1e-12
+
+
+def test_a_restart_after_failures_begins_where_values_are():
+    loop = few_loop(3)
+    run(loop, rotated_rastrigin, 3000)
+    loop.board.failed = True
+    loop.policy._begin_next(loop.board, loop.lanes)
+    np.testing.assert_array_equal(loop.search.best_u, loop.board.best_u)
+
+
+def test_values_times_a_power_of_two_change_nothing_in_any_lane():
+    """To the last bit, through all kinds of searches."""
+
+    def points(power):
+        loop, kinds, asked = few_loop(2, seed=1), set(), []
+        while loop.used < 2000:
+            search, u = step(loop, lambda u: rotated_rastrigin(u) * 2.0**power)
+            kinds.add(type(search))
+            asked.append(u)
+        assert len(kinds) == 3
+        return np.concatenate(asked)
+
+    plain = points(0)
+    for power in (-600, 600):
+        np.testing.assert_array_equal(points(power), plain)
