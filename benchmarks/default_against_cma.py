@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from eglearn.bench.metrics import Comparison, compare, cpu_per_evaluation, success, targets_reached
-from eglearn.bench.result_table import Results
-from eglearn.bench.rows import load_results
+from eglearn_lab.bench.metrics import Comparison, compare, cpu_per_evaluation, success, targets_reached
+from eglearn_lab.bench.result_table import Results
+from eglearn_lab.bench.rows import load_results
 
 FOLDER = Path(__file__).parents[1] / "results" / "coco"
 BUDGET = 150_000

@@ -20,8 +20,8 @@ import numpy as np
 import torch
 from gradient_quality import PAPER, N, make_data
 
-from eglearn.bench.ours import trained
 from eglearn.models import make_model
+from eglearn_lab.bench.entries import trained
 
 BAR = 1 / 40
 SEEDS = 5

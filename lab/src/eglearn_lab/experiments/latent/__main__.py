@@ -1,0 +1,59 @@
+"""``python -m eglearn_lab.experiments.latent run FOLDER`` does the searches, ``page FOLDER DOCS`` writes their page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+
+from .page import write_gallery
+from .runs import BUDGET, run_searches
+from .searches import ALGORITHMS
+from .subjects import SUBJECTS
+
+
+def main() -> None:
+    """Read the command line and do what it says."""
+    parser = argparse.ArgumentParser(prog="python -m eglearn_lab.experiments.latent", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="do the searches that are missing")
+    run.add_argument("folder", help="where results.parquet is or will be")
+    run.add_argument("--subject", choices=SUBJECTS, default="garments", help="what is searched for")
+    run.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS), metavar="NAME")
+    run.add_argument("--again", nargs="+", choices=ALGORITHMS, default=[], metavar="NAME", help="drop their rows first")
+    run.add_argument("--problems", type=_at_least(1), help="how many; without it, those that the page compares")
+    run.add_argument("--budget", type=_at_least(1), default=BUDGET)
+    run.add_argument("--seed", type=_at_least(0), default=0)
+    page = commands.add_parser("page", help="write the page and its pictures")
+    page.add_argument("folder", help="the folder of the searches")
+    page.add_argument("docs", help="the folder to write into")
+    page.add_argument("--subject", choices=SUBJECTS, default="garments", help="what was searched for")
+    given = vars(parser.parse_args())
+    begin = time.monotonic()
+
+    def progress(done: int, total: int, text: str) -> None:
+        sys.stdout.write(f"{time.monotonic() - begin:7.0f} s  {done} of {total}: {text}\n")
+        sys.stdout.flush()
+
+    try:
+        if given.pop("command") == "run":
+            run_searches(given.pop("folder"), **given, progress=progress)
+        else:
+            sys.stdout.write(f"{write_gallery(given['folder'], given['docs'], given['subject'])} written\n")
+    except (ImportError, ValueError, RuntimeError) as error:
+        sys.exit(f"{parser.prog}: {error}")
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def whole(text: str) -> int:
+        number = int(text)
+        if number < least:
+            raise argparse.ArgumentTypeError(f"{number} is below {least}")
+        return number
+
+    return whole
+
+
+if __name__ == "__main__":
+    main()
