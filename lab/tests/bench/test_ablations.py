@@ -17,8 +17,10 @@ from eglearn_lab.bench.ablations import ABLATIONS, BASE, ablation, gains
 from eglearn_lab.bench.algorithms import ALGORITHMS
 from eglearn_lab.bench.problems import Problem
 from eglearn_lab.bench.result_table import Results
-from eglearn_lab.bench.runner import Job, execute
-from eglearn_lab.bench.snapshots import load_snapshots, snapshots, take_snapshots
+from eglearn_lab.bench.runner import Job
+from eglearn_lab.bench.snapshots import Job as Look
+from eglearn_lab.bench.snapshots import SnapshotRuns, load_snapshots, take_snapshots
+from eglearn_lab.bench.worker import CocoRuns
 
 VARIANTS = [name for item in ABLATIONS.values() if item.suite == "bbob" for name in item.algorithms]
 
@@ -45,7 +47,7 @@ def test_the_experiments_that_the_paper_has():
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_variant_runs(name):
     assert ALGORITHMS[name].function.__doc__
-    row = execute(Job(Problem("bbob", 15, 40, 1), name, 0, 110))
+    row = CocoRuns().execute(Job(Problem("bbob", 15, 40, 1), name, 0, 110))
     assert (row["status"], row["error"], row["evaluations"]) == ("budget", "", 110)
     assert row["best_gap"] < row["y0"] - row["f_opt"]
 
@@ -132,36 +134,50 @@ def test_gains_where_the_reference_is_best_or_found_nothing():
 
 def test_snapshots_are_of_the_replay(monkeypatch):
     monkeypatch.setattr(module, "SNAPSHOT_SIZE", 60)
-    rows = snapshots(Problem("bbob", 15, 5, 1), 300, (100, 250, 9999))
-    assert [r["t"] for r in rows] == [100] * 60 + [250] * (len(rows) - 60)  # the last is never reached
-    assert 60 < len(rows) <= 120
-    assert all(r["t"] <= r["evaluations"] <= r["t"] + 100 for r in rows)
-    y, v = (np.array([r[name] for r in rows[:60]]) for name in ("y", "v"))
-    order = np.argsort(y)
-    assert (np.diff(v[order]) >= 0).all()  # the map is monotone
+    job = Look(Problem("bbob", 15, 5, 1), 0, 300)
+    row = SnapshotRuns((100, 250, 9999)).execute(job)
+    assert row["t"] == [100, 250]  # the last is never reached
+    assert len(row["y"][0]) == len(row["v"][0]) == 60
+    assert 0 < len(row["y"][1]) == len(row["v"][1]) <= 60
+    assert all(t <= evaluations <= t + 100 for t, evaluations in zip(row["t"], row["evaluations"], strict=True))
+    y, v = np.array(row["y"][0]), np.array(row["v"][0])
+    assert (np.diff(v[np.argsort(y)]) >= 0).all()  # the map is monotone
     assert v.min() < -1 < 1 < v.max()  # its quantiles go to -1 and 1
-    assert rows == snapshots(Problem("bbob", 15, 5, 1), 300, (100, 250))
+    again = SnapshotRuns((100, 250)).execute(job)
+    assert {k: row[k] for k in ("y", "v", "evaluations")} == {k: again[k] for k in ("y", "v", "evaluations")}
 
 
 def test_snapshots_are_kept_and_not_taken_again(tmp_path):
     problems = [Problem("bbob", f, 2, 1) for f in (3, 15)]
-    old = tmp_path / "snapshots" / "bbob_f003_d02_i01_s0_b100.csv"
-    old.parent.mkdir()
-    header = "suite,function,dimension,instance,seed,budget,t,evaluations,y,v"
-    old.write_text(header + "\nbbob,3,2,1,0,100,50,64,0.1,-1.5\n")
+    take_snapshots(tmp_path, problems[:1], 100, (50,))
+    first = load_snapshots(tmp_path)
     seen = []
-    take_snapshots(tmp_path, problems, 100, (50,), workers=2, progress=lambda *a: seen.append(a))
-    assert seen == [(problems[1], 2, 2)]
+    take_snapshots(tmp_path, problems, 100, (50,), workers=2, progress=seen.append)
+    assert [(p.row["function"], p.done, p.total) for p in seen] == [(15, 2, 2)]
     columns = load_snapshots(tmp_path)
-    assert ",".join(columns) == header
-    assert (columns["y"][0], columns["v"][0], columns["suite"][0]) == (0.1, -1.5, "bbob")
-    assert columns["function"].tolist() == [3] + [15] * (len(columns["y"]) - 1)
-    here = snapshots(problems[1], 100, (50,))
-    assert columns["y"][1:].tolist() == [r["y"] for r in here]
-    assert len(here) > 1
+    assert list(columns) == [
+        "suite",
+        "function",
+        "dimension",
+        "instance",
+        "seed",
+        "budget",
+        "t",
+        "evaluations",
+        "y",
+        "v",
+    ]
+    count = len(first["y"])
+    assert all((columns[name][:count] == first[name]).all() for name in columns)
+    assert columns["function"].tolist() == [3] * count + [15] * (len(columns["y"]) - count)
+    here = SnapshotRuns((50,)).execute(Look(problems[1], 0, 100))
+    assert columns["y"][count:].tolist() == here["y"][0]
+    assert len(here["y"][0]) > 1
     assert all(len(column) == 0 for column in load_snapshots(tmp_path / "nothing").values())
 
 
-def test_a_failed_snapshot_says_which(tmp_path):
-    with pytest.raises(RuntimeError, match=r"function=3.* ended with code"):
-        take_snapshots(tmp_path, [Problem("bbob", 3, 2, 1)], 0, (10,))  # no budget
+def test_a_failed_snapshot_is_told_and_gives_no_values(tmp_path):
+    (row,) = take_snapshots(tmp_path, [Problem("bbob", 3, 2, 1)], 0, (10,)).to_pylist()  # no budget
+    assert row["status"] == "failed"
+    assert "budget" in row["error"]
+    assert len(load_snapshots(tmp_path)["y"]) == 0

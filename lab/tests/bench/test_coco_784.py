@@ -17,7 +17,7 @@ from eglearn_lab.bench.encoder import SHIPPED, Encoder, read_images, shipped_enc
 from eglearn_lab.bench.high_dimension import _batches
 from eglearn_lab.bench.problems import NoiseFree, Problem, _RunOver
 from eglearn_lab.bench.rows import Job
-from eglearn_lab.bench.worker import execute
+from eglearn_lab.bench.worker import CocoRuns
 
 
 def solve(name: str, problem: Problem, budget: int, seed: int = 0):
@@ -117,7 +117,7 @@ def test_official_data_are_refused(tmp_path):
 
 
 def test_a_run_is_a_row():
-    row = execute(Job(Problem("coco-784", 1, 784, 1), "random", 0, 20))
+    row = CocoRuns().execute(Job(Problem("coco-784", 1, 784, 1), "random", 0, 20))
     assert (row["suite"], row["dimension"], row["evaluations"], row["status"]) == ("coco-784", 784, 20, "budget")
     assert 0 < row["best_gap"] < row["y0"] - row["f_opt"]
 

@@ -17,8 +17,10 @@ pytest.importorskip("pyarrow")
 
 from eglearn_lab.bench.algorithms import ALGORITHMS
 from eglearn_lab.bench.problems import TARGETS, Problem
-from eglearn_lab.bench.runner import Job, execute, jobs, load_results, run_benchmark
-from eglearn_lab.bench.worker import run_apart
+from eglearn_lab.bench.runner import Job, jobs, load_results, run_benchmark
+from eglearn_lab.bench.worker import CocoRuns
+from eglearn_lab.runner import FolderInUse, FolderRefused, run_jobs
+from eglearn_lab.runner.remote import run_apart
 
 ONE = {"suite": "bbob", "dims": [2], "functions": [1], "instances": [1]}
 
@@ -107,7 +109,7 @@ def test_same_rows_in_any_process(tmp_path):
     table = run_benchmark(tmp_path, "bbob-noisy", [2], [101, 107], [1], ["cma", "random"], 120, [0, 1])
     for row in table.to_pylist():
         problem = Problem(row["suite"], row["function"], row["dimension"], row["instance"])
-        here = execute(Job(problem, row["algorithm"], row["seed"], row["budget"]))
+        here = CocoRuns().execute(Job(problem, row["algorithm"], row["seed"], row["budget"]))
         assert without_clocks([here]) == without_clocks([row])
 
 
@@ -178,13 +180,14 @@ def test_processes_that_cannot_begin_end_the_benchmark_and_no_run_is_charged(tmp
     (tmp_path / "script.py").write_text(UNSTARTABLE)
     command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert "RuntimeError: a process for a run ended with code 1 before it began, 2 times" in done.stderr
+    assert "CannotBegin: a process for a run ended with code 1 before it began, 2 times" in done.stderr
     assert load_results(tmp_path / "out").num_rows == 0
 
 
 def test_rows_tell_which_code_made_them():
     (known,) = {
-        json.loads(execute(Job(Problem("bbob", 1, 2, 1), "random", k, 5))["versions"])["source"] for k in (0, 1)
+        json.loads(CocoRuns().execute(Job(Problem("bbob", 1, 2, 1), "random", k, 5))["versions"])["source"]
+        for k in (0, 1)
     }
     assert re.fullmatch("[0-9a-f]{8}", known)
 
@@ -237,7 +240,7 @@ def test_kill_and_resume(tmp_path, plugin):
 
 def test_one_writer_at_a_time_and_an_interruption_lets_go(tmp_path):
     def second(progress):
-        with pytest.raises(RuntimeError, match="another benchmark"):
+        with pytest.raises(FolderInUse, match="in use by another process"):
             run_benchmark(tmp_path, **ONE, algorithms=["random"], budget=20)
         raise KeyboardInterrupt
 
@@ -248,15 +251,17 @@ def test_one_writer_at_a_time_and_an_interruption_lets_go(tmp_path):
     assert run_benchmark(tmp_path, **grid, algorithms=["random"], budget=20).num_rows == 3
 
 
-def test_longest_jobs_come_first():
-    grid = jobs("bbob", [2, 40], [1], [1], ["random", "cobyla"], lambda p, name: 1000 if name == "random" else 500)
-    assert [(job.algorithm, job.problem.dimension) for job in grid] == [
+def test_longest_jobs_come_first(tmp_path):
+    grid = jobs("bbob", [2, 40], [1], [1], ["random", "cobyla"], lambda p, name: 100 if name == "random" else 50)
+    seen = []
+    run_jobs(tmp_path, CocoRuns(), grid, progress=seen.append)
+    assert [(p.row["algorithm"], p.row["dimension"]) for p in seen] == [
         ("cobyla", 40),
         ("cobyla", 2),
         ("random", 40),
         ("random", 2),
     ]
-    assert grid[0].budget == 500
+    assert [p.row["budget"] for p in seen] == [50, 50, 100, 100]
     assert len(jobs("bbob-noisy", [2], None, [1], ["random"], 10)) == 30
 
 
@@ -267,8 +272,9 @@ def test_an_unavailable_algorithm_is_refused_at_once(tmp_path):
 
 def test_a_run_in_a_fresh_interpreter():
     job = Job(Problem("bbob", 1, 2, 1), "random", 0, 30)
-    assert without_clocks([run_apart(job, None, ())]) == without_clocks([execute(job)])
-    assert run_apart(job, None, ("no_such_plugin",))["error"].startswith("ModuleNotFoundError")
+    work = CocoRuns()
+    assert without_clocks([run_apart(work, job)]) == without_clocks([work.execute(job)])
+    assert run_apart(CocoRuns(plugins=("no_such_plugin",)), job)["error"].startswith("ModuleNotFoundError")
 
 
 def test_a_wrong_address_of_dask_leaves_no_folder(tmp_path):
@@ -297,7 +303,7 @@ def test_on_dask(tmp_path):
 
 def test_finished_runs_that_were_not_observed_are_not_passed_over(tmp_path):
     run_benchmark(tmp_path / "out", **ONE, algorithms=["random"], budget=20)
-    with pytest.raises(ValueError, match=r"1 runs in .*out were not observed"):
+    with pytest.raises(FolderRefused, match=r"out: 1 finished runs were not observed"):
         run_benchmark(tmp_path / "out", **ONE, algorithms=["random"], budget=20, observe=tmp_path / "official")
     run_benchmark(tmp_path / "out", **ONE, algorithms=["random"], budget=21, observe=tmp_path / "official")
     run_benchmark(tmp_path / "more", **ONE, algorithms=["random"], budget=22, observe=tmp_path / "official")

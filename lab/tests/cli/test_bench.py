@@ -22,6 +22,7 @@ from eglearn_lab.bench.algorithms import ALGORITHMS
 from eglearn_lab.bench.problems import SUITES
 from eglearn_lab.bench.runner import load_results
 from eglearn_lab.cli.bench_grid import make_grid, numbers
+from eglearn_lab.runner import Progress
 
 GRID = ("bench", "run", "--dims", "2", "--functions", "1,3", "--instances", "1-2", "--budget", "60", "--out", "out")
 OPTIONS = {
@@ -47,7 +48,7 @@ def broken(run):
 
 
 def grid(**given):
-    return make_grid(**(OPTIONS | {"algorithms": None if "ablation" in given else "egl"} | given))
+    return make_grid(**(OPTIONS | {"algorithms": None if "ablation" in given else "auto"} | given))
 
 
 def rows(path):
@@ -96,7 +97,7 @@ def test_the_papers_problem_numbers():
     made = grid(paper_index="194,3,0,15,18", dims="2,40")
     # 194 is f13 i80; 0 and 3 are f1 i1 and i4; 15 and 18 the same of f2, so in one block with them.
     assert set(made.blocks) == {((1, 2), (1, 4)), ((13,), (80,))}
-    assert sum(map(len, made.jobs())) == 2 * 5
+    assert len(made.jobs()) == 2 * 5
 
 
 def test_an_ablation_sets_the_grid_and_can_be_reduced():
@@ -238,7 +239,7 @@ def test_stopped_and_run_again_is_the_same(folder, inside, plugin, how):
     wait_for(out, 2)
     code, _, err = inside(*words)
     assert code == 4
-    assert "out is in use by another benchmark: wait for it" in one_sentence(err)
+    assert "out is in use by another process: wait for it" in one_sentence(err)
     if how == signal.SIGINT:
         os.killpg(process.pid, how)  # as a terminal does: to all its processes
     else:
@@ -296,16 +297,24 @@ def test_snapshots(inside, monkeypatch):
 
     def take(out, problems, budget, times, seeds, *, workers, progress):
         asked.append((out, [(p.function, p.dimension) for p in problems], budget, times, seeds, workers))
-        progress(problems[1], 2, 2)
-        return f"{out}/snapshots"
+        about = {"suite": "bbob", "function": 15, "dimension": 2, "instance": 1, "status": "finished", "error": ""}
+        progress(Progress(2, 2, 0, 1.0, 0.0, about))
+        rows = [about | {"function": 3, "status": "failed", "error": "ValueError: no"}, about]
+        import pyarrow
+
+        return pyarrow.Table.from_pylist([row | {"t": [], "y": [], "v": []} for row in rows])
 
     monkeypatch.setattr("eglearn_lab.bench.snapshots.take_snapshots", take)
     words = ("--functions", "3,15", "--dims", "2", "--budget", "1200", "--workers", "1", "--out", "out")
     code, out, _ = inside("bench", "run", "--ablation", "output-map", *words)
     assert code == 0
     assert asked == [("out", [(3, 2), (15, 2)], 1200, (1000,), (0,), 1)]
-    assert out.splitlines()[0].startswith("2 of 2 runs")
-    assert out.splitlines()[1] == "Snapshots of 2 runs are in out/snapshots"
+    assert out.splitlines() == [
+        "2 of 2 runs, 0 failed, 0:00:00 left; snapshots on bbob f15 2-D instance 1",
+        "2 runs are in out: 1 ended early, 1 failed",
+        "The first that failed: snapshots on bbob f3 2-D instance 1: ValueError: no",
+        "To see them: eglearn bench report out",
+    ]
 
 
 def test_list(inside):

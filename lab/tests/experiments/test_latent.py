@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import math
+import os
 import re
 import struct
 import sys
@@ -33,6 +34,7 @@ from eglearn_lab.experiments.latent.searches import ALGORITHMS, Search, Spent
 from eglearn_lab.experiments.latent.silhouette import ATTRIBUTES, features, landmarks, thresholds, true_attributes
 from eglearn_lab.experiments.latent.space import LIMIT, N
 from eglearn_lab.fashion import CLASSES, load_fashion
+from eglearn_lab.runner import Folder
 
 
 @pytest.fixture(scope="module")
@@ -224,29 +226,42 @@ def test_egl_beats_random_search_at_equal_budget(garments, settings):
     assert np.mean(ours) < np.mean(theirs)
 
 
-def test_searches_go_on_where_they_stopped(tmp_path, monkeypatch, garments):
-    first = runs.run_searches(tmp_path, ["random"], problems=2, budget=40)
-    assert [(row["algorithm"], row["problem"]) for row in first] == [("random", 0), ("random", 1)]
-    done: list[tuple[str, int]] = []
-    once = runs.search_once
+def test_searches_go_on_where_they_stopped(tmp_path, garments):
+    first = runs.run_searches(tmp_path, ["random"], problems=2, budget=40, workers=2)
+    assert sorted((row["algorithm"], row["problem"]) for row in first) == [("random", 0), ("random", 1)]
+    seen = []
 
-    def counted(held, algorithm, problem, **rest):
-        done.append((algorithm, problem))
-        return once(held, algorithm, problem, **rest)
+    def done():
+        return [(p.row["algorithm"], p.row["problem"]) for p in seen]
 
-    monkeypatch.setattr(runs, "search_once", counted)
-    runs.run_searches(tmp_path, ["random", "egl-constant"], problems=2, budget=40)
-    assert done == [("egl-constant", 0), ("egl-constant", 1)]
-    done.clear()
-    rows = runs.run_searches(tmp_path, ["random"], problems=1, budget=40, again=["random"])
-    assert done == [("random", 0)]
+    runs.run_searches(tmp_path, ["random", "egl-constant"], problems=2, budget=40, progress=seen.append)
+    assert done() == [("egl-constant", 0), ("egl-constant", 1)]
+    seen.clear()
+    rows = runs.run_searches(tmp_path, ["random"], problems=1, budget=40, again=["random"], progress=seen.append)
+    assert done() == [("random", 0)]
     assert len(rows) == len(runs.load_rows(tmp_path)) == 3
     held = runs.load_rows(tmp_path)[-1]
-    assert held["cost"] == pytest.approx(first[0]["cost"])  # same seed, same search
+    (before,) = [row for row in first if row["problem"] == 0]
+    assert held["cost"] == pytest.approx(before["cost"])  # same seed, same search
     assert held["cost"] == pytest.approx(garments.cost(0)(np.array(held["z"])), abs=1e-5)
     assert held["cost"] == pytest.approx(held["attributes"] + held["landmarks"] + held["quality"])
+    assert os.listdir(tmp_path) == ["results.parquet"]
     with pytest.raises(ValueError, match="no algorithm newton"):
         runs.run_searches(tmp_path, ["newton"])
+
+
+def test_a_failed_search_is_kept_apart(tmp_path, monkeypatch, garments):
+    runs.run_searches(tmp_path, ["random"], problems=1, budget=40)
+    folder = Folder(tmp_path, runs.LatentRuns())
+    folder.open()
+    folder.add(folder.work.lost(runs.Job("garments", "cma", 0, 0, 40, "w"), "failed", "ValueError: no"))
+    folder.finish()
+    assert len(folder.table()) == 2
+    assert [row["algorithm"] for row in runs.load_rows(tmp_path)] == ["random"]
+    monkeypatch.setitem(runs.ALGORITHMS, "broken", lambda search: 1 / 0)
+    row = runs.LatentRuns().attempt(runs.Job("garments", "broken", 0, 0, 40, "w"))
+    assert row["status"] == "failed"
+    assert row["error"].startswith("ZeroDivisionError")
 
 
 def test_page_of_one_algorithm_and_of_none(tmp_path, garments):
@@ -292,7 +307,7 @@ def test_few_problems_settle_nothing():
 
 def test_table_counts_who_is_lowest():
     terms = {"attributes": 0.0, "landmarks": 0.0, "quality": 0.0, "cpu_optimiser": 1.0}
-    costs = {"egl": (1.0, 5.0, 2.0), "cma": (2.0, 4.0, 2.0), "cg": (9.0, 9.0, 9.0)}
+    costs = {"auto": (1.0, 5.0, 2.0), "cma": (2.0, 4.0, 2.0), "cg": (9.0, 9.0, 9.0)}
     rows = [
         {"algorithm": name, "problem": k, "cost": cost} | terms
         for name, each in costs.items()
@@ -304,14 +319,14 @@ def test_table_counts_who_is_lowest():
 
 def test_several_seeds_count_by_their_mean(tmp_path):
     terms = {"attributes": 0.0, "landmarks": 0.0, "quality": 0.0, "cpu_optimiser": 1.0}
-    runs_ = [("egl", 0, 1.0), ("egl", 1, 3.0), ("cma", 0, 1.5)]
+    runs_ = [("auto", 0, 1.0), ("auto", 1, 3.0), ("cma", 0, 1.5)]
     rows = [{"algorithm": name, "problem": 0, "seed": seed, "cost": cost} | terms for name, seed, cost in runs_]
     lines = table(rows, [0])
     assert [line.split(" | ")[1].split()[0] for line in lines[2:]] == ["1.50", "2.00"]
     assert [line.split(" | ")[3] for line in lines[2:]] == ["1 of 1", "0 of 1"]
     for seed in (0, 1):
         runs.run_searches(tmp_path, ["random"], problems=2, budget=40, seed=seed)
-    runs.run_searches(tmp_path, ["egl"], problems=2, budget=40)
+    runs.run_searches(tmp_path, ["auto"], problems=2, budget=40)
     text = write_gallery(tmp_path, tmp_path / "docs").read_text(encoding="utf-8")
     assert "of which these are means: `random` 2, others 1." in text
     assert "`random` 2, `cma` 0" in text  # problems finished, not runs

@@ -8,12 +8,12 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from eglearn.cli.display import Display
 from eglearn.cli.errors import INTERRUPTED, Failure, Usage
 from eglearn.cli.options import Whole
-from eglearn.result import counted
 
 from .bench_grid import check_algorithms, check_observe, load_plugins, make_grid, usable_cores
-from .bench_running import Board, benchmark, has_results, snapshots, summary
+from .bench_running import Board, benchmark, has_results, snapshot_summary, summary, take_all
 from .needs import need
 
 bench_app = App(
@@ -45,7 +45,7 @@ def run(
 
     Numbers are given as in 2,3,5 or 1-5,71-80. Interrupted or killed, the same
     command goes on where it was. A larger grid adds to what is there.
-    Example: eglearn bench run --dims 10,40 --algorithms egl,cma --out results
+    Example: eglearn bench run --dims 10,40 --algorithms auto,cma --out results
 
     Parameters
     ----------
@@ -98,15 +98,13 @@ def run(
         check_observe(observe, grid)
     if dask is not None:
         need("benchmarks need", "distributed", by="eglearn[dask]")
-    board = Board(sys.stdout, quiet)
+    display = Display(Board(), None if quiet else sys.stdout)
     try:
         if grid.snapshots:
-            folder = snapshots(out, grid, workers, board)
-            sys.stdout.write(f"Snapshots of {counted(board.total, 'run')} are in {folder}\n")
-            return 0
-        table = benchmark(out, grid, board, workers=workers, observe=observe, plugins=plugins, dask=dask)
+            return snapshot_summary(out, take_all(out, grid, display, workers))
+        table = benchmark(out, grid, display, workers=workers, observe=observe, plugins=plugins, dask=dask)
     except KeyboardInterrupt:
-        sys.stdout.write(f"Interrupted after {board.count()}: the same command goes on\n")
+        sys.stdout.write(f"Interrupted after {display.progress.count()}: the same command goes on\n")
         return INTERRUPTED
     return summary(out, table, grid)
 

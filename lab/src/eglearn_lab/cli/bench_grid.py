@@ -36,11 +36,15 @@ class Grid:
     snapshots: Numbers
     """Evaluations after which the replay is looked at, in place of a benchmark."""
 
-    def jobs(self) -> list[list[Job]]:
-        """The runs of each block."""
+    def jobs(self) -> list[Job]:
+        """The runs."""
         from ..bench.runner import jobs
 
-        return [jobs(self.suite, self.dims, *block, self.algorithms, self.budget, self.seeds) for block in self.blocks]
+        return [
+            job
+            for block in self.blocks
+            for job in jobs(self.suite, self.dims, *block, self.algorithms, self.budget, self.seeds)
+        ]
 
 
 def numbers(text: str, option: str) -> Numbers:
@@ -85,7 +89,7 @@ def make_grid(
     if ablation is not None and (algorithms, suite, paper_index) != (None, None, None):
         raise Usage("--ablation sets algorithms and suite: leave out --algorithms, --suite and --paper-index")
     if ablation is None and algorithms is None:
-        raise Usage("no algorithms: name some, as in --algorithms egl,cma ('eglearn bench list' shows all)")
+        raise Usage("no algorithms: name some, as in --algorithms auto,cma ('eglearn bench list' shows all)")
     suite = "bbob" if suite is None else suite
     if suite not in SUITES:
         raise Usage(f"--suite {suite}: there are {', '.join(SUITES)}")

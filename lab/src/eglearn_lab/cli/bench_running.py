@@ -7,12 +7,12 @@ import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
-from eglearn.cli.display import duration
+from eglearn.cli.display import Display, View, bar, duration
 from eglearn.cli.errors import ALL_FAILED, STORE, Failure
 from eglearn.result import counted
 
@@ -21,11 +21,8 @@ from .bench_grid import Grid
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ..bench.problems import Problem
-    from ..bench.rows import Row
-    from ..bench.runner import Progress
+    from ..runner import Progress, Row
 
-_LINE_SECONDS = 10.0
 _ENDINGS = {
     "target": "reached the last target",
     "budget": "used the budget",
@@ -41,28 +38,23 @@ class Refused(Failure):
     code = STORE
 
 
-class Board:
-    """What is seen of a benchmark: a bar that changes in place on a terminal, else a line now and then."""
+class Board(View["Progress"]):
+    """What is seen of a benchmark."""
 
-    def __init__(self, stream: TextIO, quiet: bool) -> None:
-        self.stream, self.quiet = stream, quiet
+    def __init__(self) -> None:
         self.done = self.total = self.failed = 0
         self._ends = math.nan
         self._last = "the first runs are going on"
-        self._due = 0.0
 
-    def update(self, done: int, failed: int, eta: float, last: str) -> None:
+    @property
+    def finished(self) -> bool:
+        """Whether no run is left."""
+        return self.done == self.total
+
+    def update(self, news: Progress) -> None:
         """A run has finished."""
-        now = time.monotonic()
-        self.done, self.failed, self._ends, self._last = done, failed, now + eta, last
-        if self.quiet or self.stream.isatty() or (now < self._due and done < self.total):
-            return
-        self._due = now + _LINE_SECONDS
-        try:
-            self.stream.write(f"{', '.join(self._facts())}; {last}\n")
-            self.stream.flush()
-        except BrokenPipeError:
-            self.quiet = True  # nobody reads any more; the benchmark goes on
+        self.done, self.total, self.failed = news.done, news.total, news.failed
+        self._ends, self._last = time.monotonic() + news.eta, _describe(news.row)
 
     def count(self) -> str:
         """How far it is."""
@@ -72,67 +64,71 @@ class Board:
         left = max(self._ends - time.monotonic(), 0.0) if math.isfinite(self._ends) else math.nan
         return [self.count(), f"{self.failed} failed", f"{duration(left)} left"]
 
-    def shown(self) -> AbstractContextManager[object]:
-        """The context in which it is to be seen."""
-        if self.quiet or not self.stream.isatty():
-            return nullcontext()
-        from rich.console import Console
-        from rich.live import Live
-
-        return Live(get_renderable=self.render, console=Console(file=self.stream), refresh_per_second=4)
+    def line(self) -> str:
+        """How far it is, and the last run."""
+        return f"{', '.join(self._facts())}; {self._last}"
 
     def render(self) -> RenderableType:
-        """The lines as they are now."""
+        """The same with a bar."""
         from rich.console import Group
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
         from rich.text import Text
 
-        bar = Table.grid(padding=(0, 2))
-        bar.add_row(ProgressBar(total=max(self.total, 1), completed=self.done, width=28), *self._facts())
-        return Group(bar, Text(self._last, "dim", no_wrap=True, overflow="ellipsis"))
+        share = bar(self.done, self.total, *self._facts())
+        return Group(share, Text(self._last, "dim", no_wrap=True, overflow="ellipsis"))
+
+
+@contextmanager
+def _told(dask: str | None = None) -> Iterator[None]:
+    """What can go wrong around the runs, as a sentence."""
+    from ..runner import CannotBegin, FolderInUse, FolderRefused
+
+    try:
+        yield
+    except (FolderInUse, FolderRefused) as error:
+        raise Refused(str(error)) from error
+    except CannotBegin as error:
+        raise Failure(str(error)) from error
+    except OSError as error:
+        if dask is None:
+            raise
+        raise Failure(f"there is no dask scheduler at {dask} ({error}): check --dask") from error
 
 
 def benchmark(
-    out: str, grid: Grid, board: Board, *, workers: int, observe: str | None, plugins: Sequence[str], dask: str | None
+    out: str,
+    grid: Grid,
+    display: Display[Board],
+    *,
+    workers: int,
+    observe: str | None,
+    plugins: Sequence[str],
+    dask: str | None,
 ) -> Any:
-    """Run block after block; returns the table of all results in the folder."""
-    from ..bench.runner import load_results, run_benchmark
+    """Run the grid; returns the table of all results in the folder."""
+    from ..bench.runner import run_grid
 
-    finished = _finished(Path(out))
-    todo = [sum(job.key not in finished for job in jobs) for jobs in grid.jobs()]
-    board.total = sum(map(len, grid.jobs()))
-    board.done = board.total - sum(todo)
-    for k, (functions, instances) in enumerate(grid.blocks):
-        done, failed, later = board.done, board.failed, sum(todo[k + 1 :])
-        ahead = len(grid.jobs()[k]) - todo[k]
+    jobs, finished = grid.jobs(), _finished(Path(out))
+    display.progress.total = len(jobs)
+    display.progress.done = sum(job.key in finished for job in jobs)
+    with _told(dask), display.shown():
+        return run_grid(out, jobs, workers=workers, progress=display, observe=observe, plugins=plugins, dask=dask)
 
-        def show(p: Progress, done: int = done, failed: int = failed, later: int = later, ahead: int = ahead) -> None:
-            here = p.done - ahead
-            eta = p.eta + later * p.seconds / here  # runs of later blocks: as long as those so far
-            board.update(done + here, failed + p.failed, eta, _describe(p.row))
 
-        try:
-            with board.shown():
-                run_benchmark(
-                    out, grid.suite, grid.dims, functions, instances, grid.algorithms, grid.budget, grid.seeds,
-                    workers=workers, progress=show, observe=observe, plugins=plugins, dask=dask,
-                )  # fmt: skip
-        except ValueError as error:
-            if "were not observed" not in str(error):
-                raise
-            raise Refused(str(error)) from error
-        except RuntimeError as error:
-            if "before it began" in str(error):
-                raise Failure(str(error)) from error
-            if "another benchmark" not in str(error):
-                raise
-            raise Refused(f"{out} is in use by another benchmark: wait for it, or choose another --out") from error
-        except OSError as error:
-            if dask is None:
-                raise
-            raise Failure(f"there is no dask scheduler at {dask} ({error}): check --dask") from error
-    return load_results(out)
+def take_all(out: str, grid: Grid, display: Display[Board], workers: int) -> Any:
+    """Take the snapshots of an ablation; returns the table of all in the folder."""
+    from ..bench.problems import Problem
+    from ..bench.snapshots import take_snapshots
+
+    problems = [
+        Problem(grid.suite, function, n, instance)
+        for functions, instances in grid.blocks
+        for n in grid.dims
+        for function in functions
+        for instance in instances
+    ]
+    display.progress.total = len(problems) * len(grid.seeds)
+    with _told(), display.shown():
+        return take_snapshots(out, problems, grid.budget, grid.snapshots, grid.seeds, workers=workers, progress=display)
 
 
 def has_results(path: Path) -> bool:
@@ -155,9 +151,12 @@ def _finished(path: Path) -> set[tuple[Any, ...]]:
 
 
 def _describe(row: Row) -> str:
-    which = f"{row['algorithm']} on {row['suite']} f{row['function']} {row['dimension']}-D instance {row['instance']}"
+    who = row.get("algorithm", "snapshots")
+    which = f"{who} on {row['suite']} f{row['function']} {row['dimension']}-D instance {row['instance']}"
     if row["status"] in ("failed", "killed"):
         return f"{which}: {row['error']}"
+    if "best_gap" not in row:
+        return which
     return f"{which}: gap {row['best_gap']:.3g} after {counted(row['evaluations'], 'evaluation')}"
 
 
@@ -165,8 +164,16 @@ def summary(out: str, table: Any, grid: Grid) -> int:
     """Say how the runs of the grid ended; returns the exit code."""
     from ..bench.rows import key_of
 
-    wanted = {job.key for jobs in grid.jobs() for job in jobs}
-    rows = [row for row in table.to_pylist() if key_of(row) in wanted]
+    wanted = {job.key for job in grid.jobs()}
+    return _told_ends(out, [row for row in table.to_pylist() if key_of(row) in wanted])
+
+
+def snapshot_summary(out: str, table: Any) -> int:
+    """Say how the runs with snapshots ended; returns the exit code."""
+    return _told_ends(out, table.drop_columns(["t", "y", "v"]).to_pylist())
+
+
+def _told_ends(out: str, rows: list[Row]) -> int:
     ends = Counter(row["status"] for row in rows)
     parts = [f"{ends[status]} {text}" for status, text in _ENDINGS.items() if ends[status]]
     lines = [f"{len(rows)} run{'s are' if len(rows) != 1 else ' is'} in {out}: {', '.join(parts)}"]
@@ -175,28 +182,3 @@ def summary(out: str, table: Any, grid: Grid) -> int:
     lines.append(f"To see them: {shlex.join(['eglearn', 'bench', 'report', out])}")
     sys.stdout.write("\n".join(lines) + "\n")
     return ALL_FAILED if rows and len(failed) == len(rows) else 0
-
-
-def snapshots(out: str, grid: Grid, workers: int, board: Board) -> Path:
-    """Take the snapshots of an ablation; returns their folder."""
-    from ..bench.problems import Problem
-    from ..bench.snapshots import take_snapshots
-
-    begun, ahead = time.monotonic(), -1
-
-    def show(problem: Problem, done: int, total: int) -> None:
-        nonlocal ahead
-        ahead = done - 1 if ahead < 0 else ahead
-        eta = (time.monotonic() - begun) / (done - ahead) * (total - done)
-        board.update(done, 0, eta, f"snapshots of {problem.suite} f{problem.function} {problem.dimension}-D")
-
-    problems = [
-        Problem(grid.suite, function, n, instance)
-        for functions, instances in grid.blocks
-        for n in grid.dims
-        for function in functions
-        for instance in instances
-    ]
-    board.total = len(problems) * len(grid.seeds)
-    with board.shown():
-        return take_snapshots(out, problems, grid.budget, grid.snapshots, grid.seeds, workers=workers, progress=show)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from eglearn.cli.display import Display, View, bar
 from eglearn.cli.errors import Usage
 
-from ..experiments.base import Outcome, Progress, duration, experiments, find_experiment, verdict, write_page
+from ..experiments.base import Outcome, duration, experiments, find_experiment, verdict, write_page
 from ..experiments.base import run_experiment as run
 
-_LINE_SECONDS = 5.0
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 experiment_app = App(name="experiment", help_format="plaintext")
 
@@ -81,8 +80,9 @@ def run_experiment(name: str | None, out: str, docs: str | None) -> None:
         entry = find_experiment(name)
     except ValueError as error:
         raise Usage(str(error)) from error
-    with _shown(name, sys.stdout) as progress:
-        outcome = run(name, out, progress=progress)
+    display = Display(_Share(name), sys.stdout)
+    with display.shown():
+        outcome = run(name, out, progress=lambda share, text: display((share, text)))
     files = [*outcome.pictures, *outcome.tables]
     if docs is not None:
         files.append(write_page(outcome, entry, docs))
@@ -97,37 +97,23 @@ def _text(outcome: Outcome) -> str:
     return "".join(blocks)
 
 
-@contextmanager
-def _shown(name: str, stream: TextIO) -> Iterator[Progress]:
-    """A bar on a terminal, else a line every few seconds."""
-    if not stream.isatty():
-        yield _lines(stream)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
+class _Share(View[tuple[float, str]]):
+    """How far an experiment is."""
 
-    # Without markup: the texts are plain and may hold brackets.
-    columns = (
-        TextColumn(name, markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Bar(*columns, console=Console(file=stream), transient=True) as bar:
-        task = bar.add_task("", total=1.0)
-        yield lambda share, text: bar.update(task, completed=share, description=text)
+    def __init__(self, name: str) -> None:
+        self.name, self.share, self.text = name, 0.0, ""
 
+    def update(self, news: tuple[float, str]) -> None:
+        """Take in a share from 0 to 1, and what is being done."""
+        self.share, self.text = news
 
-def _lines(stream: TextIO) -> Progress:
-    due = 0.0
+    def line(self) -> str:
+        """Share and text."""
+        return f"{self.share:4.0%} {self.text}"
 
-    def progress(share: float, text: str) -> None:
-        nonlocal due
-        if time.monotonic() >= due:
-            due = time.monotonic() + _LINE_SECONDS
-            stream.write(f"{share:4.0%} {text}\n")
-            stream.flush()
+    def render(self) -> RenderableType:
+        """The same with a bar."""
+        from rich.text import Text
 
-    return progress
+        # As Text: the words are plain and may hold brackets.
+        return bar(self.share, 1.0, Text(self.name), Text(f"{self.share:4.0%}"), Text(self.text))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable
 
+from ...runner import Progress
 from .page import write_gallery
 from .runs import BUDGET, run_searches
 from .searches import ALGORITHMS
@@ -25,15 +25,21 @@ def main() -> None:
     run.add_argument("--problems", type=_at_least(1), help="how many; without it, those that the page compares")
     run.add_argument("--budget", type=_at_least(1), default=BUDGET)
     run.add_argument("--seed", type=_at_least(0), default=0)
+    run.add_argument("--workers", type=_at_least(1), default=1, help="processes at a time")
     page = commands.add_parser("page", help="write the page and its pictures")
     page.add_argument("folder", help="the folder of the searches")
     page.add_argument("docs", help="the folder to write into")
     page.add_argument("--subject", choices=SUBJECTS, default="garments", help="what was searched for")
     given = vars(parser.parse_args())
-    begin = time.monotonic()
+    failed = 0
 
-    def progress(done: int, total: int, text: str) -> None:
-        sys.stdout.write(f"{time.monotonic() - begin:7.0f} s  {done} of {total}: {text}\n")
+    def progress(now: Progress) -> None:
+        nonlocal failed
+        failed, row = now.failed, now.row
+        said = row["error"] or f"cost {row['cost']:.3f}"
+        sys.stdout.write(
+            f"{now.seconds:7.0f} s  {now.done} of {now.total}: {row['algorithm']}, problem {row['problem']}: {said}\n"
+        )
         sys.stdout.flush()
 
     try:
@@ -43,6 +49,8 @@ def main() -> None:
             sys.stdout.write(f"{write_gallery(given['folder'], given['docs'], given['subject'])} written\n")
     except (ImportError, ValueError, RuntimeError) as error:
         sys.exit(f"{parser.prog}: {error}")
+    if failed:
+        sys.exit(f"{parser.prog}: {failed} searches failed, see above; --again does them once more")
 
 
 def _at_least(least: int) -> Callable[[str], int]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import plots
 from ..._typing import Array
-from .runs import Row
+from ...runner import Row
 from .space import N, start
 from .subjects import Subject
 
