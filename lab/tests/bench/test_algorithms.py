@@ -15,7 +15,20 @@ from eglearn_lab.bench.algorithms import ALGORITHMS, Run, available_algorithms, 
 from eglearn_lab.bench.problems import Objective, Problem, _RunOver
 
 LOCAL = ["nelder-mead", "slsqp", "powell", "cg", "cobyla", "bfgs", "cobyqa", "l-bfgs-b"]
-EGL = ["egl", "egl-constant", "egl-affine", "egl-fc", "egl-spline", "egl-paper", "egl-paper-fc", "egl-authors", "igl"]
+EGL = [
+    "auto",
+    "egl-constant",
+    "egl-affine",
+    "egl-fc",
+    "egl-spline",
+    "egl-paper",
+    "egl-paper-fc",
+    "egl-authors",
+    "egl-table1-fc",
+    "egl-table1-spline",
+    "igl",
+    "igl-table1-fc",
+]
 GLOBAL = ["cma", "bipop-cma", "ipop-acma", "differential-evolution", "dual-annealing", "ngopt", "random"]
 
 
@@ -73,7 +86,7 @@ def test_every_algorithm_on_real_problems(name, tmp_path, monkeypatch, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("name", ["bipop-cma", "cma", "egl", "dual-annealing", "differential-evolution", "random"])
+@pytest.mark.parametrize("name", ["bipop-cma", "cma", "auto", "dual-annealing", "differential-evolution", "random"])
 def test_same_seed_same_run(name):
     problem = Problem("bbob", 8, 5, 1)
     first, again, other = (solve(name, problem, 400, seed).record.trace() for seed in (1, 1, 2))
@@ -119,7 +132,7 @@ def test_an_unknown_or_unavailable_algorithm_says_why(monkeypatch):
         algorithms.algorithm("later")(lambda run: None)
 
 
-@pytest.mark.parametrize("name", ["cma", "bipop-cma", "egl"])
+@pytest.mark.parametrize("name", ["cma", "bipop-cma", "auto"])
 def test_noisy_runs_recommend_a_point(name):
     objective = Problem("bbob-noisy", 107, 5, 1).open(3000)
     run = Run(objective, 0)

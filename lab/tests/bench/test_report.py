@@ -162,20 +162,20 @@ def test_smaller_budgets_are_marked() -> None:
 
 def test_algorithms_with_few_problems_and_evaluations_are_compared_apart() -> None:
     late = lambda f, i: 0.5 if f < 3 else 50.0  # noqa: E731
-    whole = rows({"egl": 0.5, "cma": late}, instances=(1, 2, 3)) + rows({"cma": 0.5}, n=10)
+    whole = rows({"auto": 0.5, "cma": late}, instances=(1, 2, 3)) + rows({"cma": 0.5}, n=10)
     few = rows({"igl": 0.5}, instances=(1,), budget=100)
     first, second = suites_of(Results.from_rows(whole + few))
     assert (first.title, second.title) == ("bbob", "bbob, 100 evaluations")
-    assert first.results.algorithms == ("cma", "egl")
+    assert first.results.algorithms == ("auto", "cma")
     assert first.dimensions == (5, 10)
     assert second.dimensions == (5,)
     assert second.fields[5].problems == 6
-    assert second.fields[5].algorithms == ("cma", "egl", "igl")
+    assert second.fields[5].algorithms == ("auto", "cma", "igl")
     # After 100 evaluations the others are at the start.
-    assert [(r.name, r.success) for r in second.fields[5].ranking] == [("igl", 1), ("cma", 0), ("egl", 0)]
+    assert [(r.name, r.success) for r in second.fields[5].ranking] == [("igl", 1), ("auto", 0), ("cma", 0)]
     (line,) = caps(second)
     assert line == (
-        "Cut here, from runs with more evaluations: cma, egl. With this budget from the beginning egl would run "
+        "Cut here, from runs with more evaluations: auto, cma. With this budget from the beginning auto would run "
         "otherwise."
     )
 
@@ -227,11 +227,11 @@ def test_what_is_no_benchmark_is_refused_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"text\.parquet cannot be read as the results of a benchmark"):
         load(text)
     (tmp_path / "latent").mkdir()
-    pq.write_table(pa.table({"algorithm": ["egl"], "cost": [1.0]}), tmp_path / "latent" / "results.parquet")
+    pq.write_table(pa.table({"algorithm": ["auto"], "cost": [1.0]}), tmp_path / "latent" / "results.parquet")
     with pytest.raises(ValueError, match="holds other results than a benchmark's"):
         load(tmp_path / "latent")
     with pytest.raises(ValueError, match=r"page has no ending.*: call it .*page\.md"):
-        write_markdown(parquet(tmp_path / "x.parquet", rows({"egl": 1.0})), tmp_path / "page")
+        write_markdown(parquet(tmp_path / "x.parquet", rows({"auto": 1.0})), tmp_path / "page")
 
 
 def test_a_folder_of_snapshots_and_one_of_an_ablation(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_markdown_has_every_claim_with_a_verdict_and_the_commands(tmp_path: Path) -> None:
-    runs = parquet(tmp_path / "runs.parquet", rows({"egl": 0.5, "cma": 50.0}, range(1, 5), (1, 2, 3)))
+    runs = parquet(tmp_path / "runs.parquet", rows({"egl-fc": 0.5, "cma": 50.0}, range(1, 5), (1, 2, 3)))
     ablation = parquet(tmp_path / "ab.parquet", rows({"networks-fc": 9.0, "networks-fc-om": 1.0}, n=40))
     page = write_markdown([runs, ablation], tmp_path / "docs" / "coco.md")
     text = page.read_text(encoding="utf-8")
@@ -265,14 +265,17 @@ def test_markdown_has_every_claim_with_a_verdict_and_the_commands(tmp_path: Path
             assert claim.text in table.split("Nothing here tells about these: ")[1]
             continue
         assert f"| {claim.text} | {claim.place} | **{verdict.word}** | {verdict.figures} |" in table
-    assert "| EGL is state of the art on COCO. [egl] | abstract | **held here** | all dimensions egl 100.0 %" in table
+    assert (
+        "| EGL is state of the art on COCO. [egl-fc] | abstract | **held here** | all dimensions egl-fc 100.0 %"
+        in table
+    )
     assert re.search(r"output map helps during the whole run\. \| fig\. 4b \| \*\*not settled", table)  # not at 10 %
     # a variant is no algorithm of the comparison
     assert "networks" not in text.split("## Ablations")[0]
-    assert "egl solves 100.0 points more than cma" in text
+    assert "egl-fc solves 100.0 points more than cma" in text
     for name in re.findall(r"!\[[^]]*\]\(([^)]*)\)", text):
         assert (page.parent / name).exists()
-    assert "--dims 5 --functions 1-4 --instances 1-3 --seeds 0 --budget 1000 --algorithms cma,egl --out" in text
+    assert "--dims 5 --functions 1-4 --instances 1-3 --seeds 0 --budget 1000 --algorithms cma,egl-fc --out" in text
     assert str(tmp_path) not in text
 
 

@@ -44,7 +44,7 @@ def test_each_ablation_with_runs_has_a_section_and_a_picture(tmp_path, nothing):
         assert part.picture.path == tmp_path / f"ablation-{part.name}.png"
         assert part.picture.path.stat().st_size > 5000
         assert part.table.rows
-    assert ablation_parts(Results.from_rows(rows({"egl": 1.0})), nothing, tmp_path) == []
+    assert ablation_parts(Results.from_rows(rows({"auto": 1.0})), nothing, tmp_path) == []
 
 
 def test_only_problems_of_all_variants_count(tmp_path, nothing):
@@ -64,7 +64,7 @@ def test_histograms_tell_the_skewness(tmp_path):
     y = rng.exponential(size=400)
     snapshots = {"function": np.repeat([3, 15], 200), "t": np.tile(np.repeat([1000, 10_000], 100), 2), "y": y}
     snapshots["v"] = np.log(rng.uniform(size=400)) + rng.exponential(size=400)  # symmetric
-    (part,) = ablation_parts(Results.from_rows(rows({"egl": 1.0})), snapshots, tmp_path)
+    (part,) = ablation_parts(Results.from_rows(rows({"auto": 1.0})), snapshots, tmp_path)
     raw, mapped = re.findall(r"skewness: raw (\d\.\d+), mapped (\d\.\d+)", part.picture.note)[0]
     assert float(raw) > 1 > 0.7 > float(mapped)
     assert (tmp_path / "ablation-output-map.png").stat().st_size > 3000

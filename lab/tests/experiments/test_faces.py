@@ -330,7 +330,7 @@ def test_target_image_is_where_the_landmarks_say(faces):
 
 @needs_extra
 def test_search_and_page(tmp_path, faces):
-    rows = runs.run_searches(tmp_path, ["random", "egl"], subject="faces", problems=1, budget=20)
+    rows = runs.run_searches(tmp_path, ["random", "auto"], subject="faces", problems=1, budget=20)
     assert [row["evaluations"] for row in rows] == [20, 20]
     assert rows[1]["cost"] <= rows[1]["cost_start"] == pytest.approx(faces.cost(0)(start()), abs=1e-3)
     page = write_gallery(tmp_path, tmp_path / "docs", "faces")

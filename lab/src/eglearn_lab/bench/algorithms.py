@@ -159,6 +159,17 @@ def get_algorithm(name: str) -> Entry:
     return ALGORITHMS[name]
 
 
+def is_ours(name: str) -> bool:
+    """Whether a name is that of a search of the library.
+
+    Examples
+    --------
+    >>> is_ours("auto"), is_ours("egl-fc"), is_ours("igl"), is_ours("cma")
+    (True, True, True, False)
+    """
+    return name == "auto" or name.startswith(("egl-", "igl"))
+
+
 def available_algorithms() -> list[str]:
     """Names of those that can be used here."""
     return sorted(name for name, entry in ALGORITHMS.items() if entry.unavailable() is None)

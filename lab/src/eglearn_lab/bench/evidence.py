@@ -1,8 +1,10 @@
 """When a claim holds: differences with their intervals, and the rule that decides.
 
-The rule: a claim *held here* if the 95 % interval of each paired difference behind it lies on the claimed side of 0,
-it *did not hold here* if one lies on the other side, and else it is *not settled*. Fewer than six problems settle
-nothing: even if all agree, chance alone does that in more than 5 % of cases (2 / 2^5). Without runs there is no data.
+The rule: a claim *held here* if the 95 % interval of each paired difference behind it lies on the claimed side of 0.
+If one lies on the other side, the claim *did not hold here*, provided that the runs met the claim's `Conditions`: the
+paper's budget, the paper's settings or better, and enough problems; otherwise it was *not tested at this budget*. Else
+it is *not settled*. Fewer than six problems settle nothing: even if all agree, chance alone does that in more than 5 %
+of cases (2 / 2^5). Without runs there is no data.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from .metrics import Results
 from .page import points
 
 HELD, CONTRARY, OPEN = "held here", "did not hold here", "not settled"
-NO_DATA, UNTESTABLE = "no data yet", "could not be tested here"
-VERDICTS = (HELD, CONTRARY, OPEN, NO_DATA, UNTESTABLE)
+NOT_TESTED, NO_DATA, UNTESTABLE = "not tested at this budget", "no data yet", "could not be tested here"
+VERDICTS = (HELD, CONTRARY, OPEN, NOT_TESTED, NO_DATA, UNTESTABLE)
 
 ENOUGH = 6  # problems
 
@@ -33,7 +35,30 @@ class Evidence:
     low: float
     high: float
     problems: int
+    budget: float
+    """The smallest of the runs compared."""
     words: str
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What runs must have had before they can speak against a claim."""
+
+    settings: bool
+    """Whether what stands for the paper's EGL has the paper's settings or better."""
+    budget: int = 150_000
+    problems: int = 24
+
+    def met(self, e: Evidence) -> bool:
+        """Whether the evidence can speak against a claim."""
+        return self.settings and e.budget >= self.budget and e.problems >= self.problems
+
+    def lacking(self, e: Evidence) -> str:
+        """Which of them the evidence does not meet."""
+        parts = [f"{self.budget:,} evaluations (here {e.budget:,.0f})"] * (e.budget < self.budget)
+        parts += [f"{self.problems} problems (here {e.problems})"] * (e.problems < self.problems)
+        parts += ["the paper's settings"] * (not self.settings)
+        return f"to speak against the paper it takes {', '.join(parts)}"
 
 
 @dataclass(frozen=True)
@@ -44,7 +69,7 @@ class Verdict:
     figures: str
 
 
-def decide(found: Sequence[Evidence], *, lacking: str = "", shown: int = 3) -> Verdict:
+def decide(found: Sequence[Evidence], conditions: Conditions, *, lacking: str = "", shown: int = 3) -> Verdict:
     """The rule at the top; ``lacking`` names what the claim also speaks of but was not run, which leaves it open.
 
     The figures are those of the differences that speak most against the claim, ``shown`` of them.
@@ -53,8 +78,9 @@ def decide(found: Sequence[Evidence], *, lacking: str = "", shown: int = 3) -> V
         return Verdict(NO_DATA, lacking or "There are no such runs.")
     few = min(e.problems for e in found)
     word = OPEN
-    if any(e.high < 0 and e.problems >= ENOUGH for e in found):
-        word = CONTRARY
+    contrary = sorted((e for e in found if e.high < 0 and e.problems >= ENOUGH), key=lambda e: not conditions.met(e))
+    if contrary:
+        word = CONTRARY if conditions.met(contrary[0]) else NOT_TESTED
     elif few >= ENOUGH and all(e.low > 0 for e in found) and not lacking:
         word = HELD
     words = [e.words for e in sorted(found, key=lambda e: e.high)[:shown]]
@@ -62,6 +88,7 @@ def decide(found: Sequence[Evidence], *, lacking: str = "", shown: int = 3) -> V
         ahead, behind = sum(e.low > 0 for e in found), sum(e.high < 0 for e in found)
         words[0] = f"of {len(found)} comparisons {ahead} as claimed, {behind} contrary; least favourable: {words[0]}"
     words += [lacking] if lacking else []
+    words += [conditions.lacking(contrary[0])] if word == NOT_TESTED else []
     words += [f"only {few} problem{'s' * (few > 1)}"] if few < ENOUGH else []
     return Verdict(word, "; ".join(words) + ".")
 
@@ -75,7 +102,7 @@ def solved(results: Results, a: str, b: str, reference: str, where: str) -> list
     except ValueError:
         return []
     words = f"{where} {a} {points(c.mean_a)} %, {b} {points(c.mean_b)} %: {signed(c.difference, c.low, c.high)} points"
-    return [Evidence(c.difference, c.low, c.high, c.problems, words)]
+    return [Evidence(c.difference, c.low, c.high, c.problems, least_budget(results, (a, b)), words)]
 
 
 def closer(results: Results, a: str, b: str, t: float, *, words: str = "") -> list[Evidence]:
@@ -87,7 +114,8 @@ def closer(results: Results, a: str, b: str, t: float, *, words: str = "") -> li
     d, low, high = (float(v) for v in (interval.estimate, interval.low, interval.high))
     mean_a, mean_b = table.mean(axis=0)
     text = f"{words}after {t:,.0f} evaluations mean scaled distance {a} {mean_a:.3g}, {b} {mean_b:.3g}: "
-    return [Evidence(d, low, high, len(table), f"{text}{b} minus {a} {d:+.2g} ({low:.2g} to {high:.2g})")]
+    words = f"{text}{b} minus {a} {d:+.2g} ({low:.2g} to {high:.2g})"
+    return [Evidence(d, low, high, len(table), least_budget(results, (a, b)), words)]
 
 
 def gain(results: Results, a: str, reference: str, *, sign: float = 1.0) -> list[Evidence]:
@@ -103,7 +131,7 @@ def gain(results: Results, a: str, reference: str, *, sign: float = 1.0) -> list
     shared = len(_distances(results, (a, reference), 1.0))
     words = f"gain of {a} over {reference} {100 * d:+.1f} % ({points(low)} to {points(high)})"
     low, high = sorted((sign * low, sign * high))
-    return [Evidence(sign * d, low, high, shared, words)]
+    return [Evidence(sign * d, low, high, shared, end, words)]
 
 
 def _distances(results: Results, names: tuple[str, ...], t: float) -> Array:
@@ -117,6 +145,11 @@ def _distances(results: Results, names: tuple[str, ...], t: float) -> Array:
 def signed(d: float, low: float, high: float) -> str:
     """A difference and its interval, in points."""
     return f"{100 * d:+.1f} ({points(low)} to {points(high)})"
+
+
+def least_budget(runs: Results, names: Iterable[str]) -> float:
+    """The smallest budget of a run of the named."""
+    return float(runs.select(algorithm=tuple(names))["budget"].min())
 
 
 def shared_budget(runs: Results, names: Iterable[str]) -> float:

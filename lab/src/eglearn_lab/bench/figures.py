@@ -11,6 +11,7 @@ import numpy as np
 from .. import plots
 from .._typing import Array
 from . import metrics
+from .algorithms import is_ours
 from .metrics import Results
 from .page import Picture, points
 from .tables import Field, Suite, function_name
@@ -28,13 +29,9 @@ def styles(results: Results) -> Styles:
 
     This package's own are thicker.
     """
-
-    def ours(name: str) -> bool:
-        return name.startswith(("egl", "igl"))
-
     many = {a: len(results.select(algorithm=a).problems()[0]) for a in results.algorithms}
-    names = sorted(many, key=lambda a: (a != "egl", -many[a], not ours(a), a))
-    return {a: plots.line_style(k) | {"linewidth": 2.4 if ours(a) else 1.5} for k, a in enumerate(names)}
+    names = sorted(many, key=lambda a: (a != "auto", -many[a], not is_ours(a), a))
+    return {a: plots.line_style(k) | {"linewidth": 2.4 if is_ours(a) else 1.5} for k, a in enumerate(names)}
 
 
 def draw(suite: Suite, look: Styles, folder: Path) -> dict[str, Picture]:

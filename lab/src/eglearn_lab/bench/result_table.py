@@ -96,7 +96,7 @@ class Results:
         return keep
 
     def select(self, **wanted: Any) -> Results:
-        """Runs with wanted values: ``select(dimension=(10, 20), algorithm="egl")``.
+        """Runs with wanted values: ``select(dimension=(10, 20), algorithm="auto")``.
 
         Scores that were computed for the whole table are cut alike with ``score[results.mask(...)]``.
         """

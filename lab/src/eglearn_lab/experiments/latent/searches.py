@@ -143,7 +143,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "random": random_search,
     "cma": cma_es,
     "cg": conjugate_gradients,
-    "egl": _learner(AutoEGL, lambda n: None),
+    "auto": _learner(AutoEGL, lambda n: None),
     "egl-constant": _learner(EGL, lambda n: Settings.for_model("constant", m=32)),
     "egl-fc": _learner(EGL, lambda n: Settings.paper_latent(n, **_FC)),
     "egl-spline": _learner(EGL, lambda n: Settings.paper_latent(n, **_SPLINE)),

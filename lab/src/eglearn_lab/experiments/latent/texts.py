@@ -44,7 +44,7 @@ points three times as far from the origin as those the generator was trained wit
 eglearn data train-garments --out garments.safetensors  # only to train the networks again
 python -m eglearn_lab.experiments.latent run results/latent-garments --problems {problems} --budget {budget}
 for seed in 1 2; do
-  python -m eglearn_lab.experiments.latent run results/latent-garments --seed $seed --algorithms egl cma egl-constant
+  python -m eglearn_lab.experiments.latent run results/latent-garments --seed $seed --algorithms auto cma egl-constant
 done
 python -m eglearn_lab.experiments.latent page results/latent-garments docs/experiments
 ```
