@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from html.parser import HTMLParser
@@ -21,12 +22,13 @@ pytest.importorskip("matplotlib")
 
 import pyarrow.parquet as pq  # noqa: E402
 
+from eglearn_lab.bench.page import file_name  # noqa: E402
 from eglearn_lab.bench.problems import Problem  # noqa: E402
+from eglearn_lab.bench.report import write_markdown, write_report  # noqa: E402
 from eglearn_lab.bench.report_data import Loaded, commands, load, suites_of  # noqa: E402
-from eglearn_lab.bench.report_html import write_report  # noqa: E402
-from eglearn_lab.bench.report_markdown import write_markdown  # noqa: E402
 from eglearn_lab.bench.report_words import caps, gaps_in, headline, reading  # noqa: E402
 from eglearn_lab.bench.snapshots import take_snapshots  # noqa: E402
+from eglearn_lab.bench.tables import Suite  # noqa: E402
 
 
 def told(runs) -> str:
@@ -287,3 +289,70 @@ def test_commands_tell_the_grid(tmp_path: Path) -> None:
         "1000 --algorithms a,b",
     ]
     assert "--instances 1-3 " in lines[1]
+
+
+def test_names_from_a_stranger_write_nothing_outside_and_are_only_text(tmp_path: Path) -> None:
+    """Pictures are named after suites; pages and commands show suites and algorithms."""
+    suite, algorithm = "../../../outside; rm x", "<img src=x onerror=alert(1)>"
+    inside = tmp_path / "a" / "b" / "c" / "d"
+    inside.mkdir(parents=True)
+    source = parquet(tmp_path / "runs.parquet", rows({algorithm: 0.5, "cma": 50.0}, (1,), suite=suite))
+    before = {*tmp_path.rglob("*")}
+    page, text = write_report(source, inside / "page"), write_markdown(source, inside / "text.md")
+    made = {*tmp_path.rglob("*")} - before
+    assert sum(path.suffix == ".png" for path in made) == 8
+    assert [path for path in made if not path.is_relative_to(inside)] == []
+    for content in (page.read_text(encoding="utf-8"), text.read_text(encoding="utf-8").split("```sh")[0]):
+        assert "&lt;img src=x onerror" in content
+        assert "<img src=x" not in content
+    for file in re.findall(r"!\[[^]]*\]\(([^)]*)\)", text.read_text(encoding="utf-8")):
+        assert (text.parent / file).is_file()
+    (line,) = commands(source)
+    found = shlex.split(line)
+    assert found[found.index("--suite") + 1] == suite
+    assert found[found.index("--algorithms") + 1] == f"{algorithm},cma"
+
+
+@pytest.mark.parametrize("name", ["/tmp/outside", "..", "a/b\\c", "../x", ".", "~", "a b", "C:x"])
+def test_a_suites_name_cannot_leave_the_folder(name: str) -> None:
+    for cut in (None, 50):
+        key = Suite(name, Results.from_rows(rows({"x": 0.5}, (1,), suite=name)), cut).key
+        assert re.fullmatch("[A-Za-z0-9_-]+", key)
+
+
+@pytest.mark.parametrize("name", ["", "two\nlines", "a" * 101, "bell\a"])
+@pytest.mark.parametrize("column", ["suite", "algorithm"])
+def test_names_that_no_benchmark_writes_are_refused(tmp_path: Path, column: str, name: str) -> None:
+    runs = [run | {column: name} for run in rows({"x": 0.5})]
+    with pytest.raises(ValueError, match=r"runs\.parquet has a suite or an algorithm named .*: no benchmark writes"):
+        write_report(parquet(tmp_path / "runs.parquet", runs), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_names_of_files_differ_if_the_texts_do() -> None:
+    texts = ["bbob", "bbob-15000", "../x", "..-x", "--x", "a/b", "a\\b", "", "..", "a" * 70, "a" * 71, "B\u00fche"]
+    names = [file_name(text) for text in texts]
+    assert len(set(names)) == len(texts)
+    assert names[:2] == texts[:2]
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,80}", name) for name in names)
+
+
+def test_both_pages_show_the_same(tmp_path: Path) -> None:
+    """Every heading, every cell of a table and every picture of one is on the other."""
+    runs = parquet(tmp_path / "runs.parquet", rows({"egl-fc": 0.5, "cma": 50.0}, n=40) + rows({"cma": 5.0}, n=5))
+    text = write_markdown(runs, tmp_path / "text.md", title="One").read_text(encoding="utf-8")
+    page = Page(write_report(runs, tmp_path / "page", title="One"))
+    for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE):
+        assert heading in page.text
+    shown = " ".join(page.text.split())
+    cells = [
+        cell.replace("**", "")
+        for line in text.splitlines()
+        if line.startswith("| ")
+        for cell in line.strip("| ").split(" | ")
+    ]
+    assert len(cells) > 100
+    assert [cell for cell in cells if cell.split(" ")[0] not in shown] == []
+    assert len(page.images) == text.count("![") == 4
+    for content in (text, page.text):
+        assert "eglearn bench run --suite bbob" in content

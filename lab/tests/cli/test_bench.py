@@ -339,7 +339,7 @@ def test_list_says_what_all_algorithms_need(inside, monkeypatch):
 
 
 def test_report(inside, folder, monkeypatch):
-    report = pytest.importorskip("eglearn_lab.bench.report_html")
+    report = pytest.importorskip("eglearn_lab.bench.report")
     code, _, err = inside("bench", "report", "nothing")
     assert code == 1
     assert "nothing holds no benchmark" in one_sentence(err)
@@ -358,7 +358,7 @@ def test_report(inside, folder, monkeypatch):
     assert inside("bench", "report", "out", "other")[1].startswith("out/report/index.html written")
     assert "absent holds no benchmark" in one_sentence(inside("bench", "report", "out", "absent")[2])
     sources = []
-    markdown = pytest.importorskip("eglearn_lab.bench.report_markdown")
+    markdown = pytest.importorskip("eglearn_lab.bench.report")
     monkeypatch.setattr(markdown, "write_markdown", lambda paths, page: sources.append([p.name for p in paths]) or page)
     assert inside("bench", "report", "out", "other", "--markdown", "docs/coco.md")[1] == "docs/coco.md written\n"
     assert sources == [["out", "other"]]

@@ -1,35 +1,14 @@
-"""What a report is made of: tables and pictures, as HTML that needs no other file, and as Markdown."""
+"""What a report is made of: chapters of sections of blocks. `html` and `markdown` show the same page in two ways."""
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterable, Sequence
+import hashlib
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-
-from eglearn.report.markup import Html, join, tag
-
-_STYLE = """
-.lead { font-size: 16px; margin: 10px 0 0; padding-left: 20px; }
-.lead li { margin-top: 6px; overflow-wrap: anywhere; }
-.lead span { display: block; color: var(--soft); font-size: 13px; }
-h1.suite { grid-column: 1 / -1; margin: 18px 0 0; }
-figure img { display: block; width: 100%; min-width: 620px; height: auto; }
-table.heat th, table.heat td { padding: 3px 8px; overflow-wrap: normal; white-space: nowrap; }
-table.heat td { text-align: right; }
-table.heat thead th { text-align: right; vertical-align: bottom; white-space: normal; font-size: 12px; }
-table.heat thead th:first-child { text-align: left; }
-table.heat tr > th:first-child { position: sticky; left: 0; background: var(--paper); }
-table.heat td small { display: block; color: var(--soft); font-size: 11px; line-height: 1.1; }
-table.heat td.best { font-weight: 700; box-shadow: inset 0 0 0 1.5px #37414c; }
-h3 { font-size: 14px; margin: 12px 0 0; }
-.card > p { margin: 6px 0 0; }
-.card li { margin-top: 3px; overflow-wrap: anywhere; }
-"""
 
 
 @dataclass(frozen=True)
@@ -44,11 +23,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its title; the first cell of a row names it."""
+    """A table with its title; the first cell of a row names it. One of ``words`` is set to the left."""
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    words: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +39,82 @@ class Picture:
     title: str
     note: str
     words: str
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list; the first text of an item stands out."""
+
+    items: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Code:
+    """Commands, a line each."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A table that opens with a click."""
+
+    title: str
+    table: Table
+    unfolded: bool = False
+
+
+Block = str | Table | Picture | Items | Code | Folded
+"""A part of a section; text is a paragraph."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Some blocks under a title."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    name: str = ""
+    """For links."""
+    wide: bool = True
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """Sections that belong together."""
+
+    title: str
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole report."""
+
+    title: str
+    facts: str
+    lead: Items
+    """The answers, before everything else."""
+    chapters: tuple[Chapter, ...]
+
+
+def listing(lines: Iterable[str]) -> Items:
+    """A list in which nothing stands out."""
+    return Items(tuple(("", line) for line in lines))
+
+
+def file_name(text: str) -> str:
+    """A name for a file, from a text that anyone may have written: no separators, and different for different texts.
+
+    Examples
+    --------
+    >>> file_name("bbob-15000")
+    'bbob-15000'
+    >>> file_name("../../etc/passwd")
+    '-etc-passwd-3754d6cb'
+    """
+    safe = re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:60]
+    return safe if safe == text and text else f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def points(value: float) -> str:
@@ -121,73 +177,3 @@ def listed(numbers: Iterable[int]) -> str:
         else:
             spans.append([k, k])
     return ",".join(str(a) if a == b else f"{a}-{b}" if b > a + 1 else f"{a},{b}" for a, b in spans)
-
-
-def html_page(title: str, *content: Any) -> Html:
-    """A whole page in the style of a run's report; no scripts, and nothing may be fetched."""
-    style = (files("eglearn.report") / "page.css").read_text(encoding="utf-8") + _STYLE
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy",
-            content="default-src 'none'; img-src data:; style-src 'unsafe-inline'"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("link", rel="icon", href="data:,"),
-        tag("title", title),
-        tag("style", Html(style)),
-    )  # fmt: skip
-    return join(Html("<!doctype html>\n"), tag("html", head, tag("body", tag("main", *content)), lang="en"))
-
-
-def html_table(table: Table) -> Html:
-    """A table that scrolls sideways where the page is narrow."""
-    head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in table.header)))
-    rows = []
-    for first, *cells in table.rows:
-        row = [tag("th", first.text, scope="row")]
-        for c in cells:
-            style = None if c.share is None else f"background:rgba(0,114,178,{0.42 * c.share:.2f})"
-            note = tag("small", c.note) if c.note else ""
-            row.append(tag("td", c.text, note, style=style, class_="best" if c.best else None))
-        rows.append(tag("tr", *row))
-    return tag("div", tag("table", head, tag("tbody", *rows), class_="heat"), class_="scroll", tabindex=0)
-
-
-def html_picture(picture: Picture, name: str) -> Html:
-    """A picture with its bytes inside the page."""
-    source = "data:image/png;base64," + base64.b64encode(picture.path.read_bytes()).decode()
-    image = Html(tag("img", src=source, alt=picture.words).removesuffix("</img>"))
-    head = tag("figcaption", tag("h2", picture.title), tag("p", picture.note))
-    return tag("figure", head, tag("div", image, class_="scroll", tabindex=0), id=name, class_="card wide")
-
-
-def html_folded(title: str, *content: Any, unfolded: bool = False) -> Html:
-    """Content that opens with a click."""
-    return tag("details", tag("summary", title), *content, open="" if unfolded else None)
-
-
-def markdown_table(table: Table) -> str:
-    r"""A table; the best in bold.
-
-    Examples
-    --------
-    >>> print(markdown_table(Table("", ("who", "a"), ((Cell("b|c"), Cell("3/5", "0.1", best=True)),))))
-    | who | a |
-    |---|--:|
-    | b\|c | **3/5** 0.1 |
-    """
-    lines = [_line(table.header), "|---|" + "--:|" * (len(table.header) - 1)]
-    lines += [
-        _line([f"**{c.text}** {c.note}".strip() if c.best else f"{c.text} {c.note}".strip() for c in row])
-        for row in table.rows
-    ]
-    return "\n".join(lines)
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(text.replace("|", "\\|").replace("\n", " ") for text in cells) + " |"
-
-
-def markdown_folded(title: str, *content: str) -> str:
-    """Content that opens with a click where Markdown is shown as HTML."""
-    return "\n\n".join([f"<details><summary>{title}</summary>", *content, "</details>"])

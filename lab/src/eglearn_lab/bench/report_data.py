@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from .snapshots import load_snapshots
 from .tables import Suite
 
 Source = str | os.PathLike[str]
+
+_LONGEST = 100  # characters of a name
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ def load(source: Source | Sequence[Source]) -> Loaded:
             raise ValueError(f"{path} cannot be read as the results of a benchmark ({error})") from error
         if found[-1]["suite"].null_count:
             raise ValueError(f"{path} holds other results than a benchmark's: give folders of 'eglearn bench run'")
+        _check_names(path, {name for key in ("suite", "algorithm") for name in found[-1][key].unique().to_pylist()})
         taken.append(load_snapshots(path))
     snapshots = {name: np.concatenate([each[name] for each in taken]) for name in (taken[0] if taken else ())}
     table = pa.concat_tables(found)
@@ -71,6 +75,13 @@ def load(source: Source | Sequence[Source]) -> Loaded:
             place[key] = row
     results = Results.from_arrow(table.take(pa.array(sorted(place.values()), pa.int64())))
     return Loaded(results, snapshots, table.num_rows - len(results))
+
+
+def _check_names(path: Path, names: set[str | None]) -> None:
+    """Refuse what no benchmark writes: a page shows the names, as text and in commands."""
+    for name in names:
+        if name is None or not name.isprintable() or not 0 < len(name) <= _LONGEST:
+            raise ValueError(f"{path} has a suite or an algorithm named {name!r:.80}: no benchmark writes such a name")
 
 
 def _paths(source: Source | Sequence[Source]) -> list[Path]:
@@ -118,10 +129,10 @@ def commands(sources: Source | Sequence[Source]) -> list[str]:
         out = Path(source).name if inside.startswith("..") else inside
         if len(load_snapshots(source)["t"]):
             (name,) = (entry.name for entry in ABLATIONS.values() if entry.snapshots)
-            lines.append(f"eglearn bench run --ablation {name} --out {out}")
+            lines.append(f"eglearn bench run --ablation {name} --out {quote(out)}")
         lines += [
-            f"eglearn bench run --suite {suite} --dims {dims} --functions {functions} --instances {instances} "
-            f"--seeds {seeds} --budget {budget} --algorithms {','.join(names)} --out {out}"
+            f"eglearn bench run --suite {quote(suite)} --dims {dims} --functions {functions} --instances {instances} "
+            f"--seeds {seeds} --budget {budget} --algorithms {quote(','.join(names))} --out {quote(out)}"
             for (suite, budget, dims, functions, instances, seeds), names in alike.items()
         ]
     return lines

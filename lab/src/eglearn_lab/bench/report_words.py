@@ -152,10 +152,10 @@ def reading(loaded: Loaded) -> list[str]:
 
 
 RULE = (
-    "*Held here* if the 95 % interval of each paired difference lies on the claimed side of 0. If one lies on the "
-    "other side: *did not hold here* if the runs had the paper's budget (150,000 evaluations), the paper's settings or "
-    "better and at least 24 problems, otherwise *not tested at this budget*. Else *not settled*; fewer than 6 problems "
-    "settle nothing. In brackets: what stands for the paper's EGL, its algorithm 3; never `auto`, the default."
+    "Held here: if the 95 % interval of each paired difference lies on the claimed side of 0. If one lies on the "
+    "other side: did not hold here, if the runs had the paper's budget (150,000 evaluations), the paper's settings or "
+    "better and at least 24 problems; otherwise not tested at this budget. Else not settled; fewer than 6 problems "
+    "settle nothing. In brackets: what stands for the paper's EGL, its algorithm 3; never auto, the default."
 )
 
 
@@ -170,4 +170,5 @@ def claims_told(results: Results) -> tuple[str, Table, list[str]]:
     )
     told = ", ".join(f"{k} {word}" for word, k in words.most_common()) or "none can be judged"
     unknown = [claim.text for claim, verdict in judged if verdict.word == NO_DATA]
-    return f"{told.capitalize()}.", Table("", ("claim", "in the paper", "verdict", "figures"), rows), unknown
+    table = Table("", ("claim", "in the paper", "verdict", "figures"), rows, words=True)
+    return f"{told.capitalize()}.", table, unknown

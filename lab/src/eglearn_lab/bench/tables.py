@@ -18,7 +18,7 @@ from .._typing import Array
 from . import metrics
 from .best_known import TARGETS, BestKnown, load_best_known
 from .metrics import Comparison, Results, ScoreTable
-from .page import Cell, Table, count, listed, points, short
+from .page import Cell, Table, count, file_name, listed, points, short
 
 SHARES = (0.01, 0.1, 1.0)
 ERT_TARGETS = (1e1, 1e0, 1e-2, 1e-5, 1e-8)
@@ -99,7 +99,7 @@ class Suite:
         self.name, self.results = name, runs if cut is None else metrics.cut(runs, cut)
         self.cut = cut
         self.title = name if cut is None else f"{name}, {cut:,} evaluations"
-        self.key = name if cut is None else f"{name}-{cut}"
+        self.key = file_name(name if cut is None else f"{name}-{cut}")
         """For names of files."""
         longer = runs["budget"] > (np.inf if cut is None else cut)
         self.shortened = runs.where(longer).algorithms

@@ -129,8 +129,7 @@ def report(first: str, /, *more: str, out: str | None = None, markdown: str | No
     for path in paths:
         if not has_results(path):
             raise Failure(f"{path} holds no benchmark: give folders that 'eglearn bench run' wrote")
-    from ..bench.report_html import write_report
-    from ..bench.report_markdown import write_markdown
+    from ..bench.report import write_markdown, write_report
 
     folder = paths[0] if paths[0].is_dir() else paths[0].parent
     try:
