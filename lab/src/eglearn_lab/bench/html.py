@@ -51,7 +51,8 @@ def render(page: Page) -> Html:
 
 
 def _chapter(chapter: Chapter) -> Html:
-    return join(tag("h1", chapter.title, class_="suite"), *map(_section, chapter.sections))
+    intro = tag("section", _block(chapter.intro), class_="card wide") if chapter.intro.items else ""
+    return join(tag("h1", chapter.title, class_="suite"), intro, *map(_section, chapter.sections))
 
 
 def _section(section: Section) -> Html:

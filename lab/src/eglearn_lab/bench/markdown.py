@@ -10,14 +10,14 @@ from .page import Block, Chapter, Code, Folded, Items, Page, Picture, Section, T
 def render(page: Page, folder: str) -> str:
     """The whole page; ``folder`` is where the page finds its pictures."""
     parts = [f"# {_plain(page.title)}", "Written by `eglearn bench report` from the results; do not edit."]
-    parts += [_plain(page.facts), _items(page.lead)]
+    parts += [_plain(page.facts), *([_items(page.lead)] if page.lead.items else [])]
     for chapter in page.chapters:
         parts += _chapter(chapter, folder)
     return "\n\n".join(parts) + "\n"
 
 
 def _chapter(chapter: Chapter, folder: str) -> list[str]:
-    parts = [f"## {_plain(chapter.title)}"]
+    parts = [f"## {_plain(chapter.title)}", *([_items(chapter.intro)] if chapter.intro.items else [])]
     for section in chapter.sections:
         parts += _section(section, folder)
     return parts

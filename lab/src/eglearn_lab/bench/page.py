@@ -85,6 +85,7 @@ class Chapter:
 
     title: str
     sections: tuple[Section, ...]
+    intro: Items = Items(())
 
 
 @dataclass(frozen=True)

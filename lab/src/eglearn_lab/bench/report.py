@@ -74,7 +74,7 @@ def make_page(loaded: Loaded, source: Source | Sequence[Source], folder: Path, t
     """The page, its pictures drawn into ``folder``. The paper's claims are judged if any of them can be."""
     suites = suites_of(loaded.own)
     look = styles(loaded.own)
-    chapters = [Chapter(suite.title, _suite(suite, look, folder)) for suite in suites]
+    chapters = [Chapter(suite.title, _suite(suite, look, folder), _intro(suite)) for suite in suites]
     ablations = ablation_parts(loaded.results, loaded.snapshots, folder)
     chapters += [Chapter("Ablations", tuple(map(_ablation, ablations)))] if ablations else []
     last = [
@@ -93,7 +93,8 @@ def make_page(loaded: Loaded, source: Source | Sequence[Source], folder: Path, t
 def _title(own: Results) -> str:
     if not len(own):
         return "Ablations"
-    names = " and ".join(np.unique(own["suite"]).tolist())
+    *names, last = np.unique(own["suite"]).tolist()
+    names = f"{', '.join(names)} and {last}" if names else last
     return f"{len(own.algorithms)} algorithm{'s' * (len(own.algorithms) > 1)} on {names}"
 
 
@@ -110,13 +111,17 @@ def _pairs(results: Results) -> int:
 
 
 def _lead(suites: Sequence[Suite]) -> Items:
-    """Who wins in each suite, and what to know of the budgets."""
+    """Who wins in each suite."""
     lines = []
     for suite in suites:
         name = f"{suite.title}: " if len(suites) > 1 else ""
-        lines += [(f"{name}{said}".strip(), more) for said, more in headline(suite)]
-        lines += [(name.strip(), line) for line in caps(suite)]
+        lines += [(f"{name}{said}", more) for said, more in headline(suite) if said]
     return Items(tuple(lines))
+
+
+def _intro(suite: Suite) -> Items:
+    """What else to know of a comparison: the best known, and who had fewer evaluations."""
+    return listing([*(more for said, more in headline(suite) if not said), *caps(suite)])
 
 
 def _suite(suite: Suite, look: Styles, folder: Path) -> tuple[Section, ...]:
