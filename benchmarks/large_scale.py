@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from eglearn.bench.metrics import Results, compare, cpu_per_evaluation, targets_reached
-from eglearn.bench.runner import Progress, load_results, run_benchmark
+from eglearn_lab.bench.metrics import Results, compare, cpu_per_evaluation, targets_reached
+from eglearn_lab.bench.runner import Progress, load_results, run_benchmark
 
-OURS, RIVALS = "egl", ("l-bfgs-b", "cma")
+OURS, RIVALS = "auto", ("l-bfgs-b", "cma")
 SHARES = (0.01, 0.1, 1.0)
 
 

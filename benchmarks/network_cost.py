@@ -20,8 +20,8 @@ import numpy as np
 import torch
 from gradient_quality import PAPER, N, make_data
 
-from eglearn.bench.ours import trained
-from eglearn.learning.models import make_model
+from eglearn.learning.models import gradient_model
+from eglearn_lab.bench.entries import trained
 
 BAR = 1 / 40
 SEEDS = 5
@@ -35,7 +35,7 @@ def main() -> int:
         samples, _ = make_data(seed)
         for name, settings in recipes.items():
             rng = np.random.default_rng(seed)
-            model = make_model(settings, N, rng)
+            model = gradient_model(settings, N, rng)
             model.fit(samples, 0.0, rng)  # the first fit sets up buffers and has no earlier weights to go on from
             started = time.process_time()
             model.fit(samples, 0.0, rng)

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from eglearn.bench.metrics import compare, cpu_per_evaluation, cut, success, targets_reached
-from eglearn.bench.result_table import Results
-from eglearn.bench.rows import load_results
+from eglearn_lab.bench.metrics import compare, cpu_per_evaluation, cut, success, targets_reached
+from eglearn_lab.bench.result_table import Results
+from eglearn_lab.bench.rows import load_results
 
 FOLDER = Path(__file__).parents[1] / "results" / "coco"
 OURS, PAPERS = "egl-fc", "egl-paper-fc"

@@ -5,7 +5,7 @@ targets (gaps 1e2 to 1e-8) it reaches. BIPOP-CMA-ES recommends the mean of the d
 its luckiest sample. Prints a line a function and the paired comparison over problems, with a 95 % bootstrap interval;
 exit code 1 if the interval is not above 0. Nothing is run. The results come from::
 
-    eglearn bench run --suite bbob-noisy --dims 20 --algorithms egl,bipop-cma --out results/coco/noisy
+    eglearn bench run --suite bbob-noisy --dims 20 --algorithms auto,bipop-cma --out results/coco/noisy
 
 Add ``--functions`` or ``--instances`` for a part of it.
 """
@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from eglearn.bench.metrics import TARGETS, compare, score_table
-from eglearn.bench.result_table import Results
-from eglearn.bench.rows import load_results
+from eglearn_lab.bench.metrics import TARGETS, compare, score_table
+from eglearn_lab.bench.result_table import Results
+from eglearn_lab.bench.rows import load_results
 
 FOLDER = Path(__file__).parents[1] / "results" / "coco" / "noisy"
-OURS, RIVAL = "egl", "bipop-cma"
+OURS, RIVAL = "auto", "bipop-cma"
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
 """Draws how_it_works.png: sample, learn, step, zoom in, on a rippled function of two coordinates.
 
 Nothing is drawn by hand: candidates, samples and regions are those of one run of ``eglearn.EGL``, and the learned
-field is its model fitted to the first batch. Run ``python docs/how_it_works.py`` (needs ``eglearn[plot]``).
+field is its model fitted to the first batch. Run ``python docs/how_it_works.py`` (needs ``eglearn-lab[plot]``).
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Search the 512 dimensions of a generator for one garment, knowing only its attributes and its outline.
 
-Needs `pip install 'eglearn[latent]'`. Writes latent_garments.png: the target, which the search never sees, beside the
-start and what was found. `python latent_garments.py 7` takes another of the 64 targets.
+Needs `pip install 'eglearn-lab[latent]'`. Writes latent_garments.png: the target, which the search never sees, beside
+the start and what was found. `python latent_garments.py 7` takes another of the 64 targets.
 """
 
 import argparse
 import sys
 
 from eglearn import minimize
-from eglearn.experiments.latent import bounds, load_garments, start
-from eglearn.experiments.latent.figures import draw_found
+from eglearn_lab.experiments.latent import bounds, load_garments, start
+from eglearn_lab.experiments.latent.figures import draw_found
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("problem", nargs="?", type=int, choices=range(64), default=0, metavar="0-63", help="which target")

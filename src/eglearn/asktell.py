@@ -113,6 +113,11 @@ class AskTell:
         return self.box.n_free
 
     @property
+    def search(self) -> Search:
+        """The search in the shell, for experiments that look inside; there is none if all coordinates are fixed."""
+        return self._search
+
+    @property
     def best_y(self) -> float:
         """The lowest value so far; NaN if there is none."""
         return self._best()[2]

@@ -59,8 +59,6 @@ def one_sentence(err):
         ((*RUN, *PROBLEM, "--m", "6.7"), "--m: 6.7 is not a whole number"),
         ((*RUN, *PROBLEM, "--replay", "none"), "--replay: none is not a whole number"),
         (("resume", "run.egl", "--workers", "1.7"), "--workers: 1.7 is not a whole number"),
-        (("bench", "run", "--out", "a", "--workers", "1.7"), "--workers: 1.7 is not a whole number"),
-        (("data", "train-encoder", "--out", "a", "--epochs", "1.5"), "--epochs: 1.5 is not a whole number"),
         ((*RUN, "--dim", "2", "--bounds", "-5", "inf", "--budget", "40"), "needs x0 and scale"),
         ((*RUN, *PROBLEM, "--store", "a.egl"), "both --store a.egl and --no-store are given: leave out one of them"),
         (("run", *PROBLEM), "the objective is missing"),

@@ -11,9 +11,8 @@ from cyclopts import App, CycloptsError, Parameter
 
 from .. import __version__
 from ..result import counted
-from .bench import bench_app
-from .data import data_app
 from .errors import Failure, Usage
+from .lab import add_commands
 from .options import Given, read_config, resume_options, run_options, with_options
 
 _HELP = """Minimise functions that can only be evaluated, by learning their gradient.
@@ -23,8 +22,6 @@ Every error is one sentence on standard error; --debug (with any command) adds t
 
 app = App(name="eglearn", help=_HELP, version=__version__, help_format="plaintext")
 _Flag = Parameter(negative="", show_default=False)
-app.command(bench_app)
-app.command(data_app)
 
 
 @app.command
@@ -141,39 +138,9 @@ def report(store: str, /, *, out: str | None = None) -> int:
     return 0
 
 
-@app.command
-def experiment(
-    name: str | None = None,
-    /,
-    *,
-    out: str = "experiments",
-    docs: str | None = None,
-    show_list: Annotated[bool, Parameter(name="--list", negative="", show_default=False)] = False,
-) -> int:
-    """Draw an illustration of the paper again, from scratch, and say what was found.
-
-    Parameters
-    ----------
-    name
-        Of the experiment; --list shows all.
-    out
-        The folder for pictures and tables.
-    docs
-        Also write a page about it into this folder.
-    show_list
-        Show all experiments and how long they take.
-    """
-    from .experiment import list_experiments, run_experiment
-
-    if show_list:
-        list_experiments()
-    else:
-        run_experiment(name, out, docs)
-    return 0
-
-
 def launch(words: list[str]) -> int:
     """Run the command that the words name, and return its exit code."""
+    add_commands(app, words)
     try:
         code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:

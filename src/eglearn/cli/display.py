@@ -1,30 +1,55 @@
-"""What is seen of a run while it goes on: a live display on a terminal, else a line every few seconds."""
+"""What is seen of something that goes on: a live display on a terminal, else a line every few seconds."""
 
 from __future__ import annotations
 
 import math
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, Generic, TextIO, TypeVar
 
 from ..result import counted
 from .job import Job
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.text import Text
 
     from ..result import Result
 
 _LINE_SECONDS = 5.0
 _SPEED_SECONDS = 30.0  # the speed is that of the last half minute
 
+News = TypeVar("News")
 
-class Progress:
-    """What is known of the run: the last result, and how fast evaluations arrive."""
+
+class View(ABC, Generic[News]):
+    """What is known of something that goes on, and how it is told."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether these are the last news, which are told at once."""
+        return False
+
+    @abstractmethod
+    def update(self, news: News) -> None:
+        """Take in what has happened."""
+
+    @abstractmethod
+    def line(self) -> str:
+        """How it stands, on one line."""
+
+    @abstractmethod
+    def render(self) -> RenderableType:
+        """How it stands, on some lines of a terminal."""
+
+
+class Progress(View["Result"]):
+    """What is known of a run: the last result, and how fast evaluations arrive."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -33,13 +58,13 @@ class Progress:
         self.result: Result | None = None
         self._marks: deque[tuple[float, int]] = deque()
 
-    def update(self, result: Result) -> None:
+    def update(self, news: Result) -> None:
         """Take in the state after a batch."""
         now = time.monotonic()
-        if self.result is None and result.nit == 1:
+        if self.result is None and news.nit == 1:
             self._marks.append((self.started, 0))
-        self.result = result
-        self._marks.append((now, result.nfev))
+        self.result = news
+        self._marks.append((now, news.nfev))
         while len(self._marks) > 2 and self._marks[1][0] < now - _SPEED_SECONDS:
             self._marks.popleft()
 
@@ -67,6 +92,39 @@ class Progress:
             "speed": f"{number(speed)}/s",
         }
 
+    def line(self) -> str:
+        """All numbers."""
+        texts = self.numbers()
+        done, left = texts.pop("done"), texts.pop("left")
+        return ", ".join([done, *(f"{name} {text}" for name, text in texts.items()), left])
+
+    def render(self) -> RenderableType:
+        """What is run, a bar, and the numbers."""
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        elapsed = duration(time.monotonic() - self.started)
+        arguments = self.job.arguments
+        algorithm = arguments["algorithm"]
+        model = f", {arguments['settings'].model} model" if algorithm.uses("model") else ""
+        size = counted(len(arguments["bounds"]), "coordinate")
+        head = Text.assemble((self.job.name, "bold"), f"  {size}, {algorithm.name}{model}")
+        head.no_wrap, head.overflow = True, "ellipsis"
+        texts = self.numbers()
+        if self.result is None or not texts:
+            return Group(head, Text(f"{elapsed} gone, no new batch yet", style="dim"))
+        share = bar(self.result.nfev, self.budget, texts["done"], f"{elapsed} gone", texts["left"])
+        table = Table.grid(padding=(0, 2))
+        for _ in range(3):
+            table.add_column(style="dim")
+            table.add_column(min_width=15)  # so that nothing moves when a number gets longer
+        styles = {"best": "bold", "failures": "bold red" if self.result.n_failed else ""}
+        for row in (("best", _extent(self.result.progress), "failures"), ("speed", "eps")):
+            cells = ((name, Text(texts[name], styles.get(name, ""))) for name in row)
+            table.add_row(*(text for pair in cells for text in pair))
+        return Group(head, share, table)
+
 
 def _extent(progress: Mapping[str, float]) -> str:
     """What tells how far a search has come: the size of its region, or how often it began again."""
@@ -89,95 +147,60 @@ def duration(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds))) if math.isfinite(seconds) and seconds < 1e12 else "-"
 
 
-class Display:
-    """No display; the callback of ``minimize`` and a context in which it runs."""
+def bar(done: float, total: float, *facts: str | Text) -> RenderableType:
+    """A bar, and some facts beside it."""
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
 
-    def __init__(self, progress: Progress) -> None:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_row(ProgressBar(total=max(total, 1), completed=done, width=28), *facts)
+    return grid
+
+
+Known = TypeVar("Known", bound=View[Any])
+
+
+class Display(Generic[Known]):
+    """Shows a view: called with news it passes them on, and on anything but a terminal writes a line if it is time.
+
+    Parameters
+    ----------
+    progress
+        What is shown.
+    stream
+        Where; None shows nothing.
+    """
+
+    def __init__(self, progress: Known, stream: TextIO | None) -> None:
         self.progress = progress
-
-    def __call__(self, intermediate_result: Result) -> None:
-        """Take in the state after a batch."""
-        self.progress.update(intermediate_result)
-
-    def shown(self) -> AbstractContextManager[object]:
-        """The context in which the display is to be seen."""
-        return nullcontext()
-
-
-class Lines(Display):
-    """A line after the first batch, and then one every few seconds."""
-
-    def __init__(self, progress: Progress, stream: TextIO) -> None:
-        super().__init__(progress)
-        self.stream: TextIO | None = stream
+        self.stream = stream
         self._due = 0.0
 
-    def __call__(self, intermediate_result: Result) -> None:
-        """Take in the state after a batch, and write a line if it is time."""
-        super().__call__(intermediate_result)
-        if self.stream is None or time.monotonic() < self._due:
+    def __call__(self, intermediate_result: Any) -> None:
+        """Take in news, such as the state of a run after a batch."""
+        self.progress.update(intermediate_result)
+        now = time.monotonic()
+        if self.stream is None or self.stream.isatty() or (now < self._due and not self.progress.finished):
             return
-        self._due = time.monotonic() + _LINE_SECONDS
-        texts = self.progress.numbers()
-        done, left = texts.pop("done"), texts.pop("left")
+        self._due = now + _LINE_SECONDS
         try:
-            self.stream.write(", ".join([done, *(f"{name} {text}" for name, text in texts.items()), left]) + "\n")
+            self.stream.write(f"{self.progress.line()}\n")
             self.stream.flush()
         except BrokenPipeError:
-            self.stream = None  # nobody reads any more; the run goes on
-
-
-class Screen(Display):
-    """A few lines on the terminal that change in place."""
-
-    def __init__(self, progress: Progress, stream: TextIO) -> None:
-        super().__init__(progress)
-        self.stream = stream
+            self.stream = None  # nobody reads any more; what is shown goes on
 
     def shown(self) -> AbstractContextManager[object]:
-        """The context in which the display is to be seen."""
+        """The context in which a terminal shows it, in lines that change in place."""
+        if self.stream is None or not self.stream.isatty():
+            return nullcontext()
         from rich.console import Console
         from rich.live import Live
 
         # What is printed on the terminal meanwhile appears above the display; what goes to a file still does.
         console, here = Console(file=self.stream), sys.stderr.isatty()
-        return Live(get_renderable=self.render, console=console, refresh_per_second=4, redirect_stderr=here)
-
-    def render(self) -> RenderableType:
-        """The lines as they are now."""
-        from rich.console import Group
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
-        from rich.text import Text
-
-        progress = self.progress
-        elapsed = duration(time.monotonic() - progress.started)
-        arguments = progress.job.arguments
-        algorithm = arguments["algorithm"]
-        model = f", {arguments['settings'].model} model" if algorithm.uses("model") else ""
-        size = counted(len(arguments["bounds"]), "coordinate")
-        head = Text.assemble((progress.job.name, "bold"), f"  {size}, {algorithm.name}{model}")
-        head.no_wrap, head.overflow = True, "ellipsis"
-        texts = progress.numbers()
-        if progress.result is None or not texts:
-            return Group(head, Text(f"{elapsed} gone, no new batch yet", style="dim"))
-        bar = Table.grid(padding=(0, 2))
-        share = ProgressBar(total=max(progress.budget, 1), completed=progress.result.nfev, width=28)
-        bar.add_row(share, texts["done"], f"{elapsed} gone", texts["left"])
-        table = Table.grid(padding=(0, 2))
-        for _ in range(3):
-            table.add_column(style="dim")
-            table.add_column(min_width=15)  # so that nothing moves when a number gets longer
-        styles = {"best": "bold", "failures": "bold red" if progress.result.n_failed else ""}
-        for row in (("best", _extent(progress.result.progress), "failures"), ("speed", "eps")):
-            cells = ((name, Text(texts[name], styles.get(name, ""))) for name in row)
-            table.add_row(*(text for pair in cells for text in pair))
-        return Group(head, bar, table)
+        return Live(get_renderable=self.progress.render, console=console, refresh_per_second=4, redirect_stderr=here)
 
 
-def make_display(job: Job, stream: TextIO, *, quiet: bool) -> Display:
-    """The display that fits the stream."""
-    progress = Progress(job)
-    if quiet:
-        return Display(progress)
-    return (Screen if stream.isatty() else Lines)(progress, stream)
+def make_display(job: Job, stream: TextIO, *, quiet: bool) -> Display[Progress]:
+    """The display of a run."""
+    return Display(Progress(job), None if quiet else stream)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 
 ERROR, USAGE, ALL_FAILED, STORE, INTERRUPTED = 1, 2, 3, 4, 130
@@ -18,13 +17,6 @@ class Usage(Failure):
     """A wrong command line or configuration file."""
 
     code = USAGE
-
-
-def need(what_needs: str, *packages: str, extra: str) -> None:
-    """Raise ``Failure`` if a package is missing; ``extra`` brings it."""
-    missing = [name for name in packages if importlib.util.find_spec(name) is None]
-    if missing:
-        raise Failure(f"{what_needs} {' and '.join(missing)}: pip install 'eglearn[{extra}]'")
 
 
 def exit_code(error: BaseException) -> int:

@@ -1,0 +1,266 @@
+"""How the results answer to each claim of the paper: the differences that decide it; `evidence` has the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from . import metrics
+from .ablations import ABLATIONS, ablation
+from .algorithms import ALGORITHMS, is_ours
+from .evidence import (
+    CONTRARY,
+    HELD,
+    NO_DATA,
+    NOT_TESTED,
+    UNTESTABLE,
+    Conditions,
+    Evidence,
+    Verdict,
+    closer,
+    decide,
+    gain,
+    least_budget,
+    shared_budget,
+    signed,
+    solved,
+)
+from .metrics import Results
+from .page import points
+
+TABLE_1 = ("egl-table1-spline", "egl-table1-fc", "egl-paper", "egl-paper-fc", "egl-authors")
+"""The paper's algorithm 3 with the paper's settings: its table 1, or what its authors' runs did."""
+
+BASELINES = ("nelder-mead", "slsqp", "powell", "cg", "cobyla", "bfgs", "cma")
+"""The paper's beside IGL, sec. 5.1."""
+
+_ABSENT = "not run on the same problems with the same budget: {}"
+
+
+def igl_beside(subject: str) -> str:
+    """IGL with the settings of the subject."""
+    return "igl-table1-fc" if subject in TABLE_1 else "igl"
+
+
+def baselines(subject: str) -> tuple[str, ...]:
+    """The paper's baselines, IGL with the settings of the subject."""
+    return (*BASELINES, igl_beside(subject))
+
+
+# Claims about EGL against other methods
+
+
+def _listed(dimensions: Iterable[int]) -> str:
+    return ", ".join(f"{n}-D" for n in dimensions)
+
+
+def _paired(results: Results, subject: str, n: int) -> Results:
+    """The paper's comparison: the subject and the paper's baselines on bbob, none with more evaluations than it."""
+    return _as_long(results.select(suite="bbob", algorithm=(subject, *baselines(subject)), dimension=n), subject)
+
+
+def _as_long(runs: Results, subject: str) -> Results:
+    """Runs with a larger budget than the subject's are cut.
+
+    Of all rivals NGOpt alone plans by its budget and would have run otherwise with a smaller one.
+    """
+    budgets = runs.select(algorithm=subject)["budget"]
+    most = float(budgets.max()) if len(budgets) else np.inf
+    return metrics.cut(runs, most) if (runs["budget"] > most).any() else runs
+
+
+def _dimensions(results: Results, subject: str) -> list[int]:
+    found: list[int] = np.unique(results.select(suite="bbob", algorithm=subject)["dimension"]).tolist()
+    return found
+
+
+def beats_all(subject: str, conditions: Conditions, results: Results) -> Verdict:
+    """The subject against each baseline in each dimension, the paper's success."""
+    found: list[Evidence] = []
+    lacking: dict[str, list[int]] = {}
+    dimensions = _dimensions(results, subject)
+    for n in dimensions:
+        runs = _paired(results, subject, n)
+        for b in baselines(subject):
+            pair = solved(runs, subject, b, "compared", f"{n}-D")
+            found += pair
+            if not pair:
+                lacking.setdefault(b, []).append(n)
+    names = [b if len(ns) == len(dimensions) else f"{b} in {_listed(ns)}" for b, ns in lacking.items()]
+    return decide(found, conditions, lacking=_ABSENT.format(", ".join(names)) if found and names else "")
+
+
+def gap_grows(subject: str, conditions: Conditions, results: Results) -> Verdict:
+    """Lead over the best baseline in the largest dimension minus that in the smallest, paired by (f, instance).
+
+    Of the baselines that have the subject's problems and budget.
+    """
+    leads = {}
+    least = np.inf
+    absent: set[str] = set()
+    for n in _dimensions(results, subject):
+        runs = _paired(results, subject, n)
+        mine = set(runs.select(algorithm=subject).problems()[0])
+        names = tuple(
+            a
+            for a, part in runs.by("algorithm")
+            if mine <= set(part.problems()[0]) and shared_budget(runs, (subject, a))
+        )
+        absent |= set(baselines(subject)) - set(names)
+        table = metrics.score_table(runs, metrics.success(runs).astype(float), names).complete()
+        rivals = [k for k, name in enumerate(names) if name != subject]
+        if rivals and table.problems:
+            least = min(least, least_budget(runs, (subject,)))
+            best = max(rivals, key=lambda k: float(table.values[:, k].mean()))
+            lead = table.column(subject) - table.values[:, best]
+            leads[n] = {(p.function, p.instance): float(v) for p, v in zip(table.problems, lead, strict=True)}
+    if len(leads) < 2:
+        return Verdict(NO_DATA, "It takes baselines in two dimensions.")
+    low, high = min(leads), max(leads)
+    shared = sorted(set(leads[low]) & set(leads[high]))
+    if not shared:
+        return Verdict(NO_DATA, f"No problem was run in both {low}-D and {high}-D.")
+    change = metrics.bootstrap_mean([leads[high][k] - leads[low][k] for k in shared], np.random.default_rng(0))
+    d, a, b = (float(v) for v in (change.estimate, change.low, change.high))
+    means = ", ".join(f"{n}-D {100 * np.mean(list(v.values())):+.1f}" for n, v in leads.items())
+    words = f"lead over the best baseline in points: {means}; from {low}-D to {high}-D {signed(d, a, b)}"
+    words += f"; {_ABSENT.format(', '.join(sorted(absent)))}" if absent else ""
+    return decide([Evidence(d, a, b, len(shared), least, words)], conditions)
+
+
+def beats_igl(subject: str, conditions: Conditions, results: Results) -> Verdict:
+    """The subject against IGL in each dimension."""
+    found: list[Evidence] = []
+    for n in _dimensions(results, subject):
+        found += solved(_paired(results, subject, n), subject, igl_beside(subject), "compared", f"{n}-D")
+    return decide(found, conditions)
+
+
+def passes_cma(subject: str, conditions: Conditions, results: Results) -> Verdict:
+    """Scaled distance in 40-D at the end of the budget, against CMA-ES."""
+    runs = _paired(results, subject, 40)
+    end = shared_budget(runs, (subject, "cma"))
+    return decide(closer(runs, subject, "cma", end) if end else [], conditions)
+
+
+def crossing(subject: str, conditions: Conditions, results: Results) -> Verdict:
+    """CMA-ES closer after 3,000 evaluations, the subject after 30,000: "roughly 1e4" read as half a decade."""
+    runs = _paired(results, subject, 40)
+    if shared_budget(runs, (subject, "cma")) < 30_000:
+        return Verdict(NO_DATA, "It takes runs of both with 30,000 evaluations or more in 40-D.")
+    found = [*closer(runs, "cma", subject, 3000), *closer(runs, subject, "cma", 30_000)]
+    return decide(found, conditions)
+
+
+def goes_on(subject: str, conditions: Conditions, results: Results) -> Verdict:
+    """Share of 40-D problems that improve in the second half of the budget, or are solved to COCO's last target."""
+    runs = _paired(results, subject, 40)
+    end = shared_budget(runs, (subject,))
+    if not end:
+        return decide([], conditions)
+    early, late = metrics.gap_at(runs, [end / 2, end]).T
+    score = ((late < early) | (late <= metrics.TARGETS[-1])).astype(float)
+    found = []
+    for b in (b for b in BASELINES if b in runs.algorithms):
+        if shared_budget(runs, (subject, b)) != end:
+            continue
+        try:
+            c = metrics.compare(runs, score, subject, b, np.random.default_rng(0))
+        except ValueError:
+            continue
+        words = (
+            f"{subject} {points(c.mean_a)} %, {b} {points(c.mean_b)} %: {signed(c.difference, c.low, c.high)} points"
+        )
+        found.append(Evidence(c.difference, c.low, c.high, c.problems, end, words))
+    return decide(found, conditions)
+
+
+def state_of_the_art(subject: str, conditions: Conditions, results: Results) -> Verdict:
+    """The subject against every method that is not of this package, strict success, all dimensions."""
+    runs = _as_long(results.select(suite="bbob"), subject)
+    rivals = [a for a in runs.algorithms if _is_rival(a)]
+    found: list[Evidence] = []
+    lacking = []
+    for b in rivals if subject in runs.algorithms else ():
+        pair = solved(runs, subject, b, "optimum", "all dimensions")
+        found += pair
+        lacking += [] if pair else [b]
+    verdict = decide(found, conditions, lacking=_ABSENT.format(", ".join(lacking)) if found and lacking else "")
+    absent = sorted(a for a in set(ALGORITHMS) - set(runs.algorithms) if _is_rival(a))
+    return Verdict(verdict.word, f"{verdict.figures[:-1]}; no runs of {', '.join(absent)}.") if absent else verdict
+
+
+def _is_rival(name: str) -> bool:
+    """Whether a method is not of this package."""
+    return not is_ours(name) and name not in variants()
+
+
+# Claims about parts of EGL
+
+
+def variants() -> set[str]:
+    """Names of all ablation variants."""
+    return {name for entry in ABLATIONS.values() for name in entry.algorithms}
+
+
+def _ablation(results: Results, name: str) -> Results:
+    entry = ablation(name)
+    return results.select(suite=entry.suite, dimension=entry.dims, algorithm=entry.algorithms)
+
+
+def better(
+    experiment: str, a: str, others: Sequence[str], shares: Sequence[float], conditions: Conditions, results: Results
+) -> Verdict:
+    """Variant a closer to y* than each of the others, after each of some shares of the budget."""
+    runs = _ablation(results, experiment)
+    end = shared_budget(runs, (a, *others))
+    return decide([e for s in shares for b in others for e in closer(runs, a, b, s * end)] if end else [], conditions)
+
+
+def late_help(conditions: Conditions, results: Results) -> Verdict:
+    """The trust region helps at the end of the budget, and not yet after a tenth of it."""
+    runs, names = _ablation(results, "networks"), ("networks-fc-tr-om", "networks-fc-om")
+    end = shared_budget(runs, names)
+    early, late = (closer(runs, *names, s * end) if end else [] for s in (0.1, 1.0))
+    verdict = decide(late, conditions)
+    if verdict.word == HELD and early[0].low > 0:
+        word = CONTRARY if conditions.met(early[0]) else NOT_TESTED
+        return Verdict(word, f"{verdict.figures[:-1]}; it helps early too: {early[0].words}.")
+    return verdict
+
+
+def gained(a: str, sign: float, conditions: Conditions, results: Results) -> Verdict:
+    """Gain of a replay or perturbation variant."""
+    return decide(gain(_ablation(results, "replay-perturbation"), a, "replay-1-p0", sign=sign), conditions)
+
+
+def radius(function: int, a: str, conditions: Conditions, results: Results) -> Verdict:
+    """Another first radius against the paper's on one function."""
+    runs = _ablation(results, "epsilon")
+    runs = runs.select(function=function)
+    end = shared_budget(runs, (a, "epsilon-0.1"))
+    return decide(closer(runs, a, "epsilon-0.1", end) if end else [], conditions)
+
+
+def high_dimension(a: str, others: Sequence[str], conditions: Conditions, results: Results) -> Verdict:
+    """Variant a closer to the optimum than each of the others on the 784-D problems, at the smaller budget."""
+    runs = results.select(suite="coco-784", algorithm=(a, *others))
+    found = []
+    for b in others:
+        ends = [shared_budget(runs, (name,)) for name in (a, b)]
+        end = ends[0] if ends[0] == ends[1] else metrics.stored_before(min(ends)) if min(ends) else 0
+        found += closer(runs, a, b, end) if end else []
+    absent = sorted({a, *others} - set(runs.algorithms))
+    return decide(found, conditions, lacking=f"not run: {', '.join(absent)}" if found and absent else "")
+
+
+def cone_gain(conditions: Conditions, results: Results) -> Verdict:
+    """Gain of half cone, half ball over the ball on the 784-D problems."""
+    runs = results.select(suite="coco-784", algorithm=("egl-ball", "egl-cone", "egl-cone-ball"))
+    return decide(gain(runs, "egl-cone-ball", "egl-ball"), conditions)
+
+
+def untestable(why: str, conditions: Conditions, results: Results) -> Verdict:
+    """A claim that results of runs cannot decide."""
+    return Verdict(UNTESTABLE, why)

@@ -1,0 +1,80 @@
+"""The library's searches as entries of the benchmark.
+
+``auto`` is the default of ``minimize``; every name that begins with ``egl-`` is the paper's algorithm 3, and with
+``igl`` its algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..ours import EGL, IGL, AskTell, AutoEGL, EGLSettings, IGLSettings, Settings
+from .algorithms import Run, algorithm
+
+_TORCH = ("torch",)
+
+
+def _ask_tell(run: Run, kind: type[AskTell], settings: Settings | None) -> None:
+    optimiser = kind(run.bounds, run.x0, budget=run.budget, seed=run.seed, settings=settings)
+    try:
+        while not optimiser.stop():
+            x = optimiser.ask()
+            optimiser.tell(x, [run.fun(point) for point in x])
+    finally:
+        run.recommend(optimiser.x_favorite)
+
+
+# Training steps a batch that cost about the same processor time: a step of the spline network takes 6 to 9 times that
+# of the fully connected one (n = 2, 10, 40), and IGL's as much as EGL's.
+_TRAINING = {"fc": 32, "spline": 4}
+
+
+def trained(model: str) -> EGLSettings:
+    """Settings of ``egl-fc`` and ``egl-spline``: about equal training time a batch."""
+    return EGLSettings(model=model, training_steps=_TRAINING[model])
+
+
+def _egl(name: str, settings: Callable[[int], Settings], text: str, needs: tuple[str, ...], cost: float) -> None:
+    def entry(run: Run) -> None:
+        _ask_tell(run, EGL, settings(run.n))
+
+    entry.__doc__ = text
+    algorithm(name, needs=needs, cost=cost)(entry)
+
+
+@algorithm("auto", cost=0.1)
+def auto(run: Run) -> None:
+    """The default of ``minimize``: AutoEGL."""
+    _ask_tell(run, AutoEGL, None)
+
+
+_egl("egl-constant", lambda n: EGLSettings(model="constant"), "One gradient for the whole region.", (), 0.05)
+_egl("egl-affine", lambda n: EGLSettings(model="affine"), "Gradient affine in the point.", (), 0.4)
+_egl("egl-fc", lambda n: trained("fc"), "Fully connected network, our settings.", _TORCH, 0.6)
+_egl("egl-spline", lambda n: trained("spline"), "Spline network, our settings.", _TORCH, 0.8)
+_egl("egl-paper", lambda n: EGLSettings.paper_coco(n), "Table 1 of the paper: splines.", _TORCH, 100.0)
+_egl("egl-paper-fc", lambda n: EGLSettings.paper_coco(n, model="fc"), "Table 1, fully connected.", _TORCH, 50.0)
+
+# Table 1 with all pairs of one batch in each training step: the paper's loss at a tenth of the cost of single pairs.
+TABLE_1_SETTINGS: dict[str, Callable[[int], Settings]] = {
+    "egl-table1-fc": lambda n: EGLSettings.paper_coco(n, model="fc", pairing="all", minibatch=64),
+    "egl-table1-spline": lambda n: EGLSettings.paper_coco(n, model="spline", pairing="all", minibatch=64),
+    "igl-table1-fc": lambda n: IGLSettings.paper_coco(n, model="fc", minibatch=64),
+}
+for _name, _text, _cost in (("fc", "fully connected", 2.7), ("spline", "splines", 4.0)):
+    _settings = TABLE_1_SETTINGS[f"egl-table1-{_name}"]
+    _egl(f"egl-table1-{_name}", _settings, f"Table 1, {_text}, all pairs of a batch.", _TORCH, _cost)
+
+_egl("egl-authors", lambda n: EGLSettings.authors_code(n), "What the authors' runs did.", _TORCH, 200.0)
+
+
+@algorithm("igl", needs=_TORCH, cost=0.6)
+def igl(run: Run) -> None:
+    """Indirect gradient learning: the values are learned, the step follows the network's gradient."""
+    _ask_tell(run, IGL, IGLSettings(training_steps=_TRAINING["fc"]))
+
+
+@algorithm("igl-table1-fc", needs=_TORCH, cost=2.6)
+def igl_table1_fc(run: Run) -> None:
+    """IGL with table 1, fully connected, 64 points a training step: the partner of egl-table1-fc."""
+    _ask_tell(run, IGL, TABLE_1_SETTINGS["igl-table1-fc"](run.n))

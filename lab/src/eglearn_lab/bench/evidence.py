@@ -1,0 +1,158 @@
+"""When a claim holds: differences with their intervals, and the rule that decides.
+
+The rule: a claim *held here* if the 95 % interval of each paired difference behind it lies on the claimed side of 0.
+If one lies on the other side, the claim *did not hold here*, provided that the runs met the claim's `Conditions`: the
+paper's budget, the paper's settings or better, and enough problems; otherwise it was *not tested at this budget*. Else
+it is *not settled*. Fewer than six problems settle nothing: even if all agree, chance alone does that in more than 5 %
+of cases (2 / 2^5). Without runs there is no data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._typing import Array
+from . import metrics
+from .ablations import gains
+from .metrics import Results
+from .page import points
+
+HELD, CONTRARY, OPEN = "held here", "did not hold here", "not settled"
+NOT_TESTED, NO_DATA, UNTESTABLE = "not tested at this budget", "no data yet", "could not be tested here"
+VERDICTS = (HELD, CONTRARY, OPEN, NOT_TESTED, NO_DATA, UNTESTABLE)
+
+ENOUGH = 6  # problems
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A difference whose sign decides, positive as claimed, with its interval, its problems, and in words."""
+
+    difference: float
+    low: float
+    high: float
+    problems: int
+    budget: float
+    """The smallest of the runs compared."""
+    words: str
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What runs must have had before they can speak against a claim."""
+
+    settings: bool
+    """Whether what stands for the paper's EGL has the paper's settings or better."""
+    budget: int = 150_000
+    problems: int = 24
+
+    def met(self, e: Evidence) -> bool:
+        """Whether the evidence can speak against a claim."""
+        return self.settings and e.budget >= self.budget and e.problems >= self.problems
+
+    def lacking(self, e: Evidence) -> str:
+        """Which of them the evidence does not meet."""
+        parts = [f"{self.budget:,} evaluations (here {e.budget:,.0f})"] * (e.budget < self.budget)
+        parts += [f"{self.problems} problems (here {e.problems})"] * (e.problems < self.problems)
+        parts += ["the paper's settings"] * (not self.settings)
+        return f"to speak against the paper it takes {', '.join(parts)}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One of `VERDICTS`, with the figures behind it."""
+
+    word: str
+    figures: str
+
+
+def decide(found: Sequence[Evidence], conditions: Conditions, *, lacking: str = "", shown: int = 3) -> Verdict:
+    """The rule at the top; ``lacking`` names what the claim also speaks of but was not run, which leaves it open.
+
+    The figures are those of the differences that speak most against the claim, ``shown`` of them.
+    """
+    if not found:
+        return Verdict(NO_DATA, lacking or "There are no such runs.")
+    few = min(e.problems for e in found)
+    word = OPEN
+    contrary = sorted((e for e in found if e.high < 0 and e.problems >= ENOUGH), key=lambda e: not conditions.met(e))
+    if contrary:
+        word = CONTRARY if conditions.met(contrary[0]) else NOT_TESTED
+    elif few >= ENOUGH and all(e.low > 0 for e in found) and not lacking:
+        word = HELD
+    words = [e.words for e in sorted(found, key=lambda e: e.high)[:shown]]
+    if len(found) > shown:
+        ahead, behind = sum(e.low > 0 for e in found), sum(e.high < 0 for e in found)
+        words[0] = f"of {len(found)} comparisons {ahead} as claimed, {behind} contrary; least favourable: {words[0]}"
+    words += [lacking] if lacking else []
+    words += [conditions.lacking(contrary[0])] if word == NOT_TESTED else []
+    words += [f"only {few} problem{'s' * (few > 1)}"] if few < ENOUGH else []
+    return Verdict(word, "; ".join(words) + ".")
+
+
+def solved(results: Results, a: str, b: str, reference: str, where: str) -> list[Evidence]:
+    """Share of problems solved by a minus that by b; nothing if they share no problem or had different budgets."""
+    # "compared" means all of these results: score first, then compare.
+    score = metrics.success(results, reference=reference).astype(float)
+    try:
+        c = metrics.compare(results, score, a, b, np.random.default_rng(0))
+    except ValueError:
+        return []
+    words = f"{where} {a} {points(c.mean_a)} %, {b} {points(c.mean_b)} %: {signed(c.difference, c.low, c.high)} points"
+    return [Evidence(c.difference, c.low, c.high, c.problems, least_budget(results, (a, b)), words)]
+
+
+def closer(results: Results, a: str, b: str, t: float, *, words: str = "") -> list[Evidence]:
+    """Scaled distance of b minus that of a after t evaluations: positive if a is closer."""
+    table = _distances(results, (a, b), t)
+    if not len(table):
+        return []
+    interval = metrics.bootstrap_mean(table[:, 1] - table[:, 0], np.random.default_rng(0))
+    d, low, high = (float(v) for v in (interval.estimate, interval.low, interval.high))
+    mean_a, mean_b = table.mean(axis=0)
+    text = f"{words}after {t:,.0f} evaluations mean scaled distance {a} {mean_a:.3g}, {b} {mean_b:.3g}: "
+    words = f"{text}{b} minus {a} {d:+.2g} ({low:.2g} to {high:.2g})"
+    return [Evidence(d, low, high, len(table), least_budget(results, (a, b)), words)]
+
+
+def gain(results: Results, a: str, reference: str, *, sign: float = 1.0) -> list[Evidence]:
+    """The paper's gain of fig. 4d at the end of the budget, 1 - mean distance of a / that of the reference.
+
+    ``sign`` -1 if the paper claims a loss.
+    """
+    end = shared_budget(results, (a, reference))
+    ends = gains(results, reference, [end]).get(a) if end else None
+    if ends is None or not np.isfinite(ends.estimate).all():
+        return []
+    d, low, high = (float(v[0]) for v in (ends.estimate, ends.low, ends.high))
+    shared = len(_distances(results, (a, reference), 1.0))
+    words = f"gain of {a} over {reference} {100 * d:+.1f} % ({points(low)} to {points(high)})"
+    low, high = sorted((sign * low, sign * high))
+    return [Evidence(sign * d, low, high, shared, end, words)]
+
+
+def _distances(results: Results, names: tuple[str, ...], t: float) -> Array:
+    """Scaled distance of each shared problem and algorithm after t evaluations, (problems, names)."""
+    if not set(names) <= set(results.algorithms):
+        return np.zeros((0, len(names)))
+    scores = metrics.scaled_distance(results, np.array([t]), reference="optimum")[:, 0]
+    return metrics.score_table(results, scores, names).complete().values
+
+
+def signed(d: float, low: float, high: float) -> str:
+    """A difference and its interval, in points."""
+    return f"{100 * d:+.1f} ({points(low)} to {points(high)})"
+
+
+def least_budget(runs: Results, names: Iterable[str]) -> float:
+    """The smallest budget of a run of the named."""
+    return float(runs.select(algorithm=tuple(names))["budget"].min())
+
+
+def shared_budget(runs: Results, names: Iterable[str]) -> float:
+    """The budget that all the named have, 0 if one has no runs or they differ."""
+    budgets = {float(b) for name in names for b in np.unique(runs.select(algorithm=name)["budget"]).tolist() or [0]}
+    return budgets.pop() if len(budgets) == 1 else 0.0

@@ -1,0 +1,189 @@
+"""``eglearn bench``: run a benchmark, report on it, list what there is."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from eglearn.cli.display import Display
+from eglearn.cli.errors import INTERRUPTED, Failure, Usage
+from eglearn.cli.options import Whole
+
+from .bench_grid import check_algorithms, check_observe, load_plugins, make_grid, usable_cores
+from .bench_running import Board, benchmark, has_results, snapshot_summary, summary, take_all
+from .needs import need
+
+bench_app = App(
+    name="bench", help="Run a benchmark on COCO's problems, report on it, list what there is.", help_format="plaintext"
+)
+_Flag = Parameter(negative="", show_default=False)
+
+
+@bench_app.command
+def run(
+    *,
+    out: str,
+    suite: str | None = None,
+    dims: str | None = None,
+    functions: str | None = None,
+    instances: str | None = None,
+    algorithms: str | None = None,
+    ablation: str | None = None,
+    paper_index: str | None = None,
+    budget: Whole | None = None,
+    seeds: str = "0",
+    workers: Whole | None = None,
+    dask: str | None = None,
+    observe: str | None = None,
+    plugin: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
+    quiet: Annotated[bool, _Flag] = False,
+) -> int:
+    """Run algorithms on problems, and keep a row of results for each run.
+
+    Numbers are given as in 2,3,5 or 1-5,71-80. Interrupted or killed, the same
+    command goes on where it was. A larger grid adds to what is there.
+    Example: eglearn bench run --dims 10,40 --algorithms auto,cma --out results
+
+    Parameters
+    ----------
+    out
+        Folder for the results.
+    suite
+        One of those in 'eglearn bench list'. [default: bbob]
+    dims
+        Dimensions. [default: all of the suite; for bbob-largescale those that bbob does not have]
+    functions
+        Numbers of functions. [default: all of the suite]
+    instances
+        Numbers of instances. [default: 1-5]
+    algorithms
+        Names, separated by commas; 'eglearn bench list' shows them.
+    ablation
+        A named experiment of 'eglearn bench list': sets algorithms, problems and budget; the latter two can be given.
+    paper_index
+        The paper's problem numbers, 0 to 359, in place of functions and instances; needs --dims.
+    budget
+        Evaluations for each run. [default: 150000]
+    seeds
+        Numbers of seeds, a run each.
+    workers
+        Processes at a time. [default: the usable cores]
+    dask
+        Address of a dask scheduler: runs go to its workers instead.
+    observe
+        Also write COCO's official data below this folder, for cocopp.
+    plugin
+        Modules that register further algorithms; also looked for in the current folder.
+    quiet
+        Show no progress, only the result.
+    """
+    need("benchmarks need", "cocoex", "pyarrow", by="eglearn-lab[bench]")
+    workers = usable_cores() if workers is None else workers
+    if workers < 1:
+        raise Usage(f"--workers {workers}: it must be 1 or more")
+    plugins = load_plugins(plugin or [])
+    grid = make_grid(
+        suite=suite, dims=dims, functions=functions, instances=instances, algorithms=algorithms, ablation=ablation,
+        paper_index=paper_index, budget=budget, seeds=seeds,
+    )  # fmt: skip
+    check_algorithms(grid.algorithms)
+    if grid.snapshots:
+        need("benchmarks need", "torch", by="eglearn[nn]")
+        if dask is not None or observe is not None:
+            raise Usage(f"--ablation {ablation} takes snapshots in local processes: leave out --dask and --observe")
+    if observe is not None:
+        check_observe(observe, grid)
+    if dask is not None:
+        need("benchmarks need", "distributed", by="eglearn[dask]")
+    display = Display(Board(), None if quiet else sys.stdout)
+    try:
+        if grid.snapshots:
+            return snapshot_summary(out, take_all(out, grid, display, workers))
+        table = benchmark(out, grid, display, workers=workers, observe=observe, plugins=plugins, dask=dask)
+    except KeyboardInterrupt:
+        sys.stdout.write(f"Interrupted after {display.progress.count()}: the same command goes on\n")
+        return INTERRUPTED
+    return summary(out, table, grid)
+
+
+@bench_app.command
+def report(first: str, /, *more: str, out: str | None = None, markdown: str | None = None) -> int:
+    """Write a page about the benchmarks in one folder or several.
+
+    Parameters
+    ----------
+    first
+        The folder given to 'eglearn bench run', or a Parquet file.
+    more
+        Further ones, for the same page.
+    out
+        Folder for the page and its pictures. [default: report, inside the first folder]
+    markdown
+        Write a Markdown file of this name instead, with its pictures in a folder beside it.
+    """
+    need("benchmarks need", "pyarrow", "matplotlib", by="eglearn-lab[bench]")
+    paths = [Path(name) for name in (first, *more)]
+    for path in paths:
+        if not has_results(path):
+            raise Failure(f"{path} holds no benchmark: give folders that 'eglearn bench run' wrote")
+    from ..bench.report import write_markdown, write_report
+
+    folder = paths[0] if paths[0].is_dir() else paths[0].parent
+    try:
+        if markdown is not None:
+            page = write_markdown(paths, markdown)
+            sys.stdout.write(f"{page} written\n")
+            return 0
+        page = write_report(paths, Path(out) if out is not None else folder / "report")
+    except ValueError as error:
+        raise Failure(str(error)) from error
+    sys.stdout.write(f"{page} written: open it in a browser\n")
+    return 0
+
+
+@bench_app.command(name="list")
+def show_list() -> int:
+    """Show suites, algorithms and ablations."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..bench.ablations import ABLATIONS
+    from ..bench.algorithms import ALGORITHMS
+    from ..bench.problems import SUITES
+
+    def table(title: str, *columns: str) -> Table:
+        made = Table(*columns, title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+        made.columns[0].no_wrap = True
+        return made
+
+    suites = table("Suites", "name", "functions", "dimensions")
+    for name, (functions, dims) in SUITES.items():
+        suites.add_row(name, f"{functions[0]}-{functions[-1]}", ", ".join(map(str, dims)))
+    variants = {name for item in ABLATIONS.values() for name in item.algorithms}
+    algorithms, reasons = table("Algorithms", "name", "needs", "usable", "what it is"), []
+    for name, entry in sorted(ALGORITHMS.items()):
+        if name in variants:
+            continue
+        needs = ", ".join(sorted({part.partition(".")[0] for part in entry.needs}))
+        text = Text((entry.function.__doc__ or "").strip().partition("\n")[0], no_wrap=True, overflow="ellipsis")
+        why = entry.unavailable()
+        algorithms.add_row(name, needs, "yes" if why is None else "no", text)
+        reasons += [] if why is None else [Text(f"{name} cannot be used here: {why}")]
+    try:
+        need("benchmarks need", "cocoex", "pyarrow", by="eglearn-lab[bench]")
+        missing = []
+    except Failure as error:
+        missing = [Text(f"None of the algorithms can be run yet, as {error}")]
+    ablations = table("Ablations (--ablation)", "name", "what is varied", "variants, usable as algorithms too")
+    for name, item in ABLATIONS.items():
+        ablations.add_row(name, item.title, ", ".join(item.algorithms) or "snapshots of one run a problem")
+    console = Console()
+    if not console.is_terminal:
+        console.width = 160  # whole lines for grep and files
+    console.print(suites, *missing, algorithms, *reasons, ablations)
+    return 0
