@@ -94,12 +94,15 @@ def restored(value: Any, **shared: Any) -> Any:
         return [restored(v, **shared) for v in value]
     if isinstance(value, dict):
         if value.keys() == {"kind", "state"}:
-            return Stateful.kinds[value["kind"]].from_state(value["state"], **shared)
+            return _known(Stateful.kinds, value["kind"]).from_state(value["state"], **shared)
         if value.keys() == {"enum", "value"}:
-            return _enum(value["enum"])(value["value"])
+            enums = {kind.__name__: kind for kind in StrEnum.__subclasses__()}
+            return _known(enums, value["enum"])(value["value"])
         return {k: restored(v, **shared) for k, v in value.items()}
     return value
 
 
-def _enum(name: str) -> type[StrEnum]:
-    return {kind.__name__: kind for kind in StrEnum.__subclasses__()}[name]
+def _known(kinds: dict[str, Any], name: str) -> Any:
+    if name not in kinds:
+        raise ValueError(f"the state holds a {name}, which this eglearn does not know: use the version that made it")
+    return kinds[name]
