@@ -102,7 +102,7 @@ def test_more_is_worth_it():
 def test_in_many_dimensions_the_plan_knows():
     opt = AutoEGL([(-5, 5)] * 70, budget=500)
     opt.extend(5000)
-    assert opt._search.budget == opt._search.search.budget == 5000
+    assert opt._search.budget == opt._search.loop.board.budget == 5000
 
 
 def test_it_cannot_become_less():

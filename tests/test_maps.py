@@ -7,7 +7,7 @@ from eglearn.learning.memory import Replay
 from eglearn.learning.models.closed_form import Affine, Constant
 from eglearn.learning.output import OutputMap
 from eglearn.learning.regions import LinearRegion
-from eglearn.settings import Settings
+from eglearn.learning.models.settings import FieldSettings
 
 N = 4
 
@@ -31,7 +31,7 @@ def test_true_gradient_is_recovered_through_linear_maps(seed):
     replay = Replay(1)
     replay.add(u, f(u), region)
     z = region.to_z(centre)
-    fit = Affine(Settings(ridge=0.0)).fit(replay.samples(output(f(u)), z))
+    fit = Affine(FieldSettings(ridge=0.0)).fit(replay.samples(output(f(u)), z))
     learned = fit.gradient(z[None])[0]
     recovered = region.pull_back(learned, z) / output.slope(np.zeros(1))
     np.testing.assert_allclose(recovered, gradient(centre), rtol=1e-8)
@@ -47,6 +47,6 @@ def test_constant_model_recovers_a_linear_function():
     output.update(u @ b)
     replay = Replay(1)
     replay.add(u, u @ b, region)
-    fit = Constant(Settings.for_model("constant", ridge=0.0)).fit(replay.samples(output(u @ b), np.zeros(N)))
+    fit = Constant(FieldSettings(model="constant", ridge=0.0)).fit(replay.samples(output(u @ b), np.zeros(N)))
     recovered = region.pull_back(fit.b, np.zeros(N)) / output.slope(np.zeros(1))
     np.testing.assert_allclose(recovered, b, rtol=1e-10)

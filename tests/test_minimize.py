@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from eglearn import EGL, IGL, AutoEGL, Result, Settings, Status, minimize
+from eglearn import EGL, IGL, AutoEGL, EGLSettings, Result, Status, minimize
 from eglearn.evaluation.base import ObjectiveError
 
 
@@ -378,7 +378,7 @@ def test_an_objective_that_is_not_callable():
 def test_other_algorithms_and_settings():
     res = minimize(f, BOX, budget=200, algorithm=IGL)
     assert res.nfev == 200
-    res = minimize(f, BOX, budget=200, settings=Settings.for_model("constant"))
+    res = minimize(f, BOX, budget=200, algorithm="egl", settings=EGLSettings(model="constant"))
     assert res.fun < 1
 
 
@@ -411,7 +411,7 @@ def test_a_flat_start_is_left_for_the_whole_box(seed):
 
 def test_a_start_on_the_lowest_plateau_is_where_to_stay():
     opt = AutoEGL(BOX, np.full(3, -3.0), budget=1000)
-    while opt._search.lost or not opt.nfev:
+    while opt._search.scout.lost or not opt.nfev:
         x = opt.ask()
         opt.tell(x, np.max(np.abs(x + 3), axis=1) > 1.8)
     np.testing.assert_array_equal(opt.ask()[0], np.full(3, -3.0))

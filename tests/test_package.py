@@ -28,7 +28,7 @@ def test_asking_for_a_network_without_torch_says_what_to_do():
     done = run(
         "import sys; sys.modules['torch'] = None\n"
         "import eglearn\n"
-        "eglearn.EGL([(0, 1)], budget=9, settings=eglearn.Settings.for_model('fc'))"
+        "eglearn.EGL([(0, 1)], budget=9, settings=eglearn.EGLSettings(model='fc'))"
     )
     assert "needs PyTorch: pip install 'eglearn[nn]'" in done.stderr
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eglearn import IGL, Settings, Status, minimize
+from eglearn import EGLSettings, IGLSettings, Status, minimize
 from eglearn.algorithms import ALGORITHMS
 from eglearn.store import History
 
@@ -111,9 +111,9 @@ def test_finished_points_are_not_evaluated_again(tmp_path):
 def test_interrupted_and_continued_equals_uninterrupted(tmp_path, variant):
     options = {"budget": 600, "seed": 1}
     if variant == "igl":
-        options |= {"algorithm": IGL, "settings": Settings.for_model("fc", training_steps=3)}
+        options |= {"algorithm": "igl", "settings": IGLSettings(training_steps=3)}
     elif variant == "fc":
-        options |= {"settings": Settings.for_model("fc", training_steps=3)}
+        options |= {"algorithm": "egl", "settings": EGLSettings(model="fc", training_steps=3)}
     whole = minimize(f, BOX, **options)
 
     def stop_at(batch):

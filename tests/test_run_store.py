@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.test_run import BOX, child, f, same
 
-from eglearn import Settings, minimize
+from eglearn import AutoSettings, minimize
 from eglearn.store import StoreError, StoreMismatch
 
 
@@ -22,8 +22,8 @@ def test_another_run_is_refused_by_name(tmp_path):
         minimize(f, BOX, budget=99, store=path)
     with pytest.raises(StoreMismatch, match="seed"):
         minimize(f, BOX, budget=100, seed=1, store=path)
-    with pytest.raises(StoreMismatch, match=r"settings.*replay.* is 32 there and 4 here"):
-        minimize(f, BOX, budget=100, settings=Settings(replay=4), store=path)
+    with pytest.raises(StoreMismatch, match=r"settings\.m is None there and 4 here"):
+        minimize(f, BOX, budget=100, settings=AutoSettings(m=4), store=path)
     assert path.read_bytes() == before
 
 

@@ -5,14 +5,17 @@ import math
 
 import pytest
 
-from eglearn import serialize
+from eglearn import AutoSettings, ConvergentSettings, EGLSettings, IGLSettings, serialize
+from eglearn.learning.models.settings import MODELS, NETWORKS
 from eglearn.learning.output import OUTPUT_MAPS
 from eglearn.learning.pairs import LOSSES, ORDERS
 from eglearn.learning.regions import REGIONS
 from eglearn.learning.samplers import EXPLORATIONS
-from eglearn.settings import MODELS, NETWORKS, Settings
+from eglearn.search.registry import SEARCHES
 
-FIELDS = [f.name for f in dataclasses.fields(Settings)]
+FIELDS = [f.name for f in dataclasses.fields(EGLSettings)]
+OF_SEARCHES = sorted({s.settings_class for s in SEARCHES.values()} | {AutoSettings}, key=lambda kind: kind.__name__)
+EVERY_CLASS = pytest.mark.parametrize("kind", OF_SEARCHES, ids=lambda kind: kind.__name__)
 
 
 def whole(low, none=False):
@@ -24,8 +27,9 @@ def number(right, wrong, none=False):
     return right + [None] * none, [*wrong, math.nan, math.inf, -math.inf, "0.1", True, [0.1]] + [None] * (not none)
 
 
-def choice(*right):
-    return list(right), ["", "other", right[0].upper(), right[0] + " ", None, 0, True, [right[0]], (right[0],)]
+def choice(*right, none=False):
+    wrong = ["", "other", right[0].upper(), right[0] + " ", 0, True, [right[0]], (right[0],)]
+    return list(right) + [None] * none, wrong + [None] * (not none)
 
 
 POSITIVE = ([5e-324, 1e-3, 1, 1e308], [0, 0.0, -1e-9, -5])
@@ -48,11 +52,11 @@ CASES = {
     "epsilon_factor": number(*FACTOR),
     "epsilon_min": number(*NOT_NEGATIVE),
     "model": choice(*MODELS),
-    "order": choice(*ORDERS),
+    "order": choice(*ORDERS, none=True),
     "loss": choice(*LOSSES),
     "perturbation": number([0, 0.5, 0.999], [-0.01, 1, 1.0, 2]),
     "ridge": number(*NOT_NEGATIVE),
-    "step": choice("gradient", "newton"),
+    "step": choice("gradient", "newton", none=True),
     "alpha": number(*NOT_NEGATIVE),
     "cap": FLAG,
     "jump": FLAG,
@@ -65,6 +69,7 @@ CASES = {
     "minibatch": whole(1),
     "training_steps": whole(1),
     "learning_rate": number(*POSITIVE),
+    "adam_epsilon": number(*POSITIVE),
     "reset_network": FLAG,
     "knots": whole(2),
     "splines": whole(1),
@@ -78,25 +83,25 @@ CASES = {
 }
 
 # Values that go only with others.
-COMPANY = {"model": {"step": "gradient"}, "order": {"step": "gradient"}, "anchor": {"model": "fc", "step": "gradient"}}
+COMPANY = {"anchor": {"model": "fc"}}
 
 
 def test_every_field_is_covered_here():
-    assert list(CASES) == FIELDS
+    assert set(CASES) == set(FIELDS)
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, v) for name in CASES for v in CASES[name][0]])
 def test_allowed_values(name, value):
-    assert getattr(Settings(**(COMPANY.get(name, {}) | {name: value})), name) == value
+    assert getattr(EGLSettings(**(COMPANY.get(name, {}) | {name: value})), name) == value
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, v) for name in CASES for v in CASES[name][1]])
 def test_wrong_values_are_named(name, value):
     """The message holds the field, the value, and what is allowed."""
-    with pytest.raises(ValueError, match=f"Settings.{name} = ") as caught:
-        Settings(**(COMPANY.get(name, {}) | {name: value}))
-    allowed = {f.name: f.metadata["allowed"].text for f in dataclasses.fields(Settings)}[name]
-    assert str(caught.value) == f"Settings.{name} = {value!r}: allowed is {allowed}"
+    with pytest.raises(ValueError, match=f"EGLSettings.{name} = ") as caught:
+        EGLSettings(**(COMPANY.get(name, {}) | {name: value}))
+    allowed = {f.name: f.metadata["allowed"].text for f in dataclasses.fields(EGLSettings)}[name]
+    assert str(caught.value) == f"EGLSettings.{name} = {value!r}: allowed is {allowed}"
 
 
 @pytest.mark.parametrize(
@@ -122,8 +127,8 @@ def test_wrong_values_are_named(name, value):
     ],
 )
 def test_what_is_allowed_is_said_in_words(name, words):
-    with pytest.raises(ValueError, match=f"Settings.{name} = ") as caught:
-        Settings(**{name: CASES[name][1][0]})
+    with pytest.raises(ValueError, match=f"EGLSettings.{name} = ") as caught:
+        EGLSettings(**{name: CASES[name][1][0]})
     for word in words:
         assert word in str(caught.value)
 
@@ -131,35 +136,60 @@ def test_what_is_allowed_is_said_in_words(name, words):
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"model": "constant"}, ["Settings.step = 'newton'", "model='affine'", "model='constant'"]),
-        ({"order": "first"}, ["Settings.step = 'newton'", "order='trapezoid'", "order='first'"]),
-        ({"model": "fc"}, ["Settings.step = 'newton'", "model='fc'"]),
-        ({"anchor": "affine"}, ["Settings.anchor = 'affine'", "'fc'", "'spline'"]),
-        ({"model": "constant", "step": "gradient", "anchor": "constant"}, ["Settings.anchor = 'constant'"]),
+        ({"model": "constant", "step": "newton"}, ["EGLSettings.step = 'newton'", "model='affine'", "step=None"]),
+        ({"order": "first", "step": "newton"}, ["EGLSettings.step = 'newton'", "order='trapezoid'", "order='first'"]),
+        ({"model": "fc", "step": "newton"}, ["EGLSettings.step = 'newton'", "model='fc'", "step=None"]),
+        ({"anchor": "affine"}, ["EGLSettings.anchor = 'affine'", "'fc'", "'spline'"]),
+        ({"model": "constant", "anchor": "constant"}, ["EGLSettings.anchor = 'constant'"]),
+        ({"model": "least-change", "anchor": "affine"}, ["EGLSettings.anchor = 'affine'"]),
+        ({"model": "least-change", "order": "first"}, ["EGLSettings.model = 'least-change'", "order"]),
+        ({"model": "least-change", "loss": "huber"}, ["EGLSettings.model = 'least-change'", "loss"]),
+        ({"model": "least-change", "perturbation": 0.1}, ["EGLSettings.model = 'least-change'", "perturbation"]),
     ],
 )
 def test_values_that_do_not_go_together(values, said):
     with pytest.raises(ValueError, match=said[0]) as caught:
-        Settings(**values)
+        EGLSettings(**values)
     for part in said[1:]:
         assert part in str(caught.value)
 
 
-def test_unknown_field_is_named():
+@EVERY_CLASS
+def test_unknown_setting_names_itself(kind):
     with pytest.raises(TypeError, match="batchsize"):
-        Settings(batchsize=3)
+        kind(batchsize=3)
+    with pytest.raises(TypeError, match=f"{kind.__name__} has no setting 'batchsize'; it has ") as caught:
+        kind().changed(batchsize=3)
+    assert all(f.name in str(caught.value) for f in dataclasses.fields(kind))
+    with pytest.raises(ValueError, match=f"{kind.__name__} has no setting 'batchsize'"):
+        kind.from_state(kind().state() | {"batchsize": 3})
+
+
+@pytest.mark.parametrize("name", ["anchor", "perturbation", "order", "ridge", "pairing", "step"])
+def test_what_belongs_to_pairs_is_no_setting_of_igl(name):
+    with pytest.raises(TypeError, match=name):
+        IGLSettings(**{name: CASES[name][0][0]})
+    assert hasattr(IGLSettings(), "training_steps")
+
+
+def test_changed_is_a_checked_copy():
+    settings = EGLSettings(m=9)
+    assert settings.changed(replay=4) == EGLSettings(m=9, replay=4)
+    assert settings == EGLSettings(m=9)
+    with pytest.raises(ValueError, match=r"EGLSettings\.replay = 0"):
+        settings.changed(replay=0)
 
 
 def test_frozen_comparable_and_by_name_only():
-    settings = Settings()
+    settings = EGLSettings()
     with pytest.raises(dataclasses.FrozenInstanceError):
         settings.m = 5
-    assert settings == Settings()
-    assert settings != Settings(m=5)
-    assert hash(settings) == hash(Settings())
+    assert settings == EGLSettings()
+    assert settings != EGLSettings(m=5)
+    assert hash(settings) == hash(EGLSettings())
     with pytest.raises(TypeError):
-        Settings(5)
-    with pytest.raises(ValueError, match=r"Settings\.m = 1"):
+        EGLSettings(5)
+    with pytest.raises(ValueError, match=r"EGLSettings\.m = 1"):
         dataclasses.replace(settings, m=1)
 
 
@@ -245,34 +275,44 @@ def check(settings, expected):
 
 @pytest.mark.parametrize("n", [2, 40, 784])
 def test_paper_coco_is_table_1_and_the_text(n):
-    check(Settings.paper_coco(n), TABLE_1 | PAPERS_TEXT)
+    check(EGLSettings.paper_coco(n), TABLE_1 | PAPERS_TEXT)
 
 
 @pytest.mark.parametrize("n", [2, 40, 784])
 def test_authors_code(n):
-    check(Settings.authors_code(n), AUTHORS)
+    check(EGLSettings.authors_code(n), AUTHORS)
 
 
 @pytest.mark.parametrize("n", [512])
 def test_paper_latent_is_table_2_and_otherwise_table_1(n):
-    check(Settings.paper_latent(n), TABLE_1 | PAPERS_TEXT | TABLE_2 | {"exploration": "cone-ball"})
+    check(EGLSettings.paper_latent(n), TABLE_1 | PAPERS_TEXT | TABLE_2 | {"exploration": "cone-ball"})
 
 
-@pytest.mark.parametrize("preset", [Settings.paper_coco, Settings.authors_code, Settings.paper_latent])
+@pytest.mark.parametrize("preset", [EGLSettings.paper_coco, EGLSettings.authors_code, EGLSettings.paper_latent])
 def test_presets_can_be_changed(preset):
     changed = preset(10, model="fc", alpha=0.5)
     assert (changed.model, changed.alpha) == ("fc", 0.5)
     assert dataclasses.replace(changed, model="spline", alpha=preset(10).alpha) == preset(10)
-    with pytest.raises(ValueError, match=r"Settings\.m = 0"):
+    with pytest.raises(ValueError, match=r"EGLSettings\.m = 0"):
         preset(10, m=0)
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_recommended_settings_exist_for_every_model(model):
-    settings = Settings.for_model(model, m=7)
-    assert (settings.model, settings.m) == (model, 7)
-    assert (settings.step == "newton") == (model == "affine")
-    assert Settings.for_model("affine") == Settings()
+def test_naming_a_model_is_enough(model):
+    """Pair loss and step follow it: Newton steps where its derivative is a Hessian."""
+    settings = EGLSettings(model=model, m=7)
+    assert (settings.order, settings.step) == (None, None)
+    assert settings.pair_order == ("first" if model == "constant" else "trapezoid")
+    assert settings.has_curvature == (model in ("affine", "least-change"))
+    assert settings.step_kind == ("newton" if settings.has_curvature else "gradient")
+    assert ConvergentSettings(model=model).pair_order == settings.pair_order
+    assert settings.changed(model="affine") == EGLSettings(m=7)
+
+
+def test_what_is_chosen_holds():
+    assert EGLSettings(step="gradient").step_kind == "gradient"
+    assert EGLSettings(model="fc", order="first").pair_order == "first"
+    assert EGLSettings(order="first").step_kind == "gradient"  # whose H is no Hessian
 
 
 def test_networks_are_models():
@@ -281,9 +321,9 @@ def test_networks_are_models():
 
 @pytest.mark.parametrize(("n", "size"), [(1, 16), (4, 16), (5, 17), (40, 50), (100, 80), (2000, 357)])
 def test_batch_size(n, size):
-    assert Settings().batch_size(n) == size
-    assert Settings(m=9).batch_size(n) == 9
-    assert Settings.paper_coco(n).batch_size(n) == 64
+    assert EGLSettings().batch_size(n) == size
+    assert EGLSettings(m=9).batch_size(n) == 9
+    assert EGLSettings.paper_coco(n).batch_size(n) == 64
 
 
 # --- state and description -----------------------------------------------------------------------------------------
@@ -291,33 +331,45 @@ def test_batch_size(n, size):
 
 @pytest.mark.parametrize(
     "settings",
-    [Settings(), Settings.paper_coco(4), Settings.authors_code(4), Settings(m=5, epsilon=0.1 + 0.2, hidden=(3,))],
+    [EGLSettings(), EGLSettings.paper_coco(4), EGLSettings.authors_code(4), EGLSettings(m=5, epsilon=0.1 + 0.2, hidden=(3,))],
 )
 def test_state_round_trip(settings):
     state = settings.state()
     assert list(state) == FIELDS
-    assert Settings.from_state(state) == settings
-    assert Settings.from_state(serialize.loads(serialize.dumps(state))) == settings
+    assert EGLSettings.from_state(state) == settings
+    assert EGLSettings.from_state(serialize.loads(serialize.dumps(state))) == settings
+
+
+@EVERY_CLASS
+def test_defaults_survive_as_a_state(kind):
+    assert kind.from_state(serialize.loads(serialize.dumps(kind().state()))) == kind()
+
+
+def test_a_state_of_an_older_version_has_fewer_settings():
+    state = EGLSettings(m=5).state()
+    del state["replay"]
+    assert EGLSettings.from_state(state) == EGLSettings(m=5)
 
 
 def test_state_with_a_wrong_value_is_refused():
-    with pytest.raises(ValueError, match=r"Settings\.replay = 0"):
-        Settings.from_state(Settings().state() | {"replay": 0})
+    with pytest.raises(ValueError, match=r"EGLSettings\.replay = 0"):
+        EGLSettings.from_state(EGLSettings().state() | {"replay": 0})
 
 
-@pytest.mark.parametrize("field", dataclasses.fields(Settings), ids=FIELDS)
-def test_every_field_is_described(field):
-    row = next(r for r in Settings.describe().splitlines() if r.startswith(f"| `{field.name}` |"))
-    for part in (
-        repr(field.default),
-        field.metadata["meaning"],
-        field.metadata["allowed"].text,
-        field.metadata["source"],
-    ):
-        assert part
-        assert part in row
-    assert row.count("|") == 6  # five columns: nothing in a text breaks the table
+@EVERY_CLASS
+def test_every_field_is_described(kind):
+    rows = kind.describe().splitlines()
+    fields = [f for f in dataclasses.fields(kind) if f.metadata]
+    assert len(rows) == len(fields) + 2  # with a head
+    for row, field in zip(rows[2:], fields, strict=True):
+        meta = field.metadata
+        for part in (f"| `{field.name}` |", repr(field.default), meta["meaning"], meta["allowed"].text, meta["source"]):
+            assert part
+            assert part in row
+        assert row.count("|") == 6  # five columns: nothing in a text breaks the table
 
 
-def test_description_has_a_row_for_each_field_and_a_head():
-    assert len(Settings.describe().splitlines()) == len(FIELDS) + 2
+def test_only_the_plan_of_experiments_is_without_a_description():
+    for kind in OF_SEARCHES:
+        bare = [f.name for f in dataclasses.fields(kind) if not f.metadata]
+        assert bare == (["plan"] if kind is AutoSettings else [])

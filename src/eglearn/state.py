@@ -94,14 +94,20 @@ def restored(value: Any, **shared: Any) -> Any:
         return [restored(v, **shared) for v in value]
     if isinstance(value, dict):
         if value.keys() == {"kind", "state"}:
-            return Stateful.kinds[value["kind"]].from_state(value["state"], **shared)
+            return _known(Stateful.kinds, value["kind"]).from_state(value["state"], **shared)
         if value.keys() == {"enum", "value"}:
-            return _enum(value["enum"])(value["value"])
+            return _known(_enums(), value["enum"])(value["value"])
         return {k: restored(v, **shared) for k, v in value.items()}
     return value
 
 
-def _enum(name: str) -> type[StrEnum]:
+def _enums() -> dict[str, type[StrEnum]]:
     # Of several with one name, that of this package: a user's program may well have a Role of its own.
     ours_last = sorted(StrEnum.__subclasses__(), key=lambda kind: kind.__module__.startswith(f"{__package__}."))
-    return {kind.__name__: kind for kind in ours_last}[name]
+    return {kind.__name__: kind for kind in ours_last}
+
+
+def _known(kinds: dict[str, Any], name: str) -> Any:
+    if name not in kinds:
+        raise ValueError(f"the state holds a {name}, which this eglearn does not know: use the version that made it")
+    return kinds[name]

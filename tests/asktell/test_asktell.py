@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eglearn import EGL, AutoEGL, Settings, Status
+from eglearn import EGL, AutoEGL, EGLSettings, Status
 from eglearn.algorithms import ALGORITHMS
 from eglearn.serialize import dumps
 
@@ -15,7 +15,7 @@ def f(x):
 
 
 def new(n=4, budget=500, **changes):
-    return EGL([(-5, 5)] * n, budget=budget, seed=3, settings=Settings(**changes))
+    return EGL([(-5, 5)] * n, budget=budget, seed=3, settings=EGLSettings(**changes))
 
 
 def finish(opt, fun=f):
@@ -29,12 +29,28 @@ def fingerprint(opt):
     return dumps(opt.state())
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+ENDING = ["trust-region", "coordinate-search", "active-subspace"]
+"""Searches of the default that leave the rest of a budget to others."""
+
+
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name not in ENDING])
 def test_budget_is_met_exactly(name):
     for budget in (1, 7, 100, 333):
         opt = finish(ALGORITHMS[name]([(-5, 5)] * 3, budget=budget))
         assert opt.nfev == budget
         assert opt.stop() is Status.BUDGET
+
+
+@pytest.mark.parametrize("name", ENDING)
+def test_a_search_that_ends_before_its_budget_says_so(name):
+    for budget in (1, 3):
+        opt = finish(ALGORITHMS[name]([(-5, 5)] * 3, budget=budget))
+        assert (opt.nfev, opt.stop()) == (budget, Status.BUDGET)
+    opt = finish(ALGORITHMS[name]([(-5, 5)] * 3, budget=1000))
+    assert opt.nfev < 1000
+    assert opt.stop() is Status.CONVERGED
+    with pytest.raises(RuntimeError, match="CONVERGED"):
+        opt.ask()
 
 
 def test_ask_again_gives_the_open_points():
@@ -150,7 +166,7 @@ def test_foreign_points_are_learned_from():
     x0 = np.zeros(2)
     steps = []
     for told in (False, True):
-        opt = EGL([(-1, 1)] * 2, x0, budget=100, seed=0, settings=Settings(m=4, ridge=1e-3))
+        opt = EGL([(-1, 1)] * 2, x0, budget=100, seed=0, settings=EGLSettings(m=4, ridge=1e-3))
         if told:
             rng = np.random.default_rng(0)
             extra = rng.uniform(-0.5, 0.5, (40, 2))
@@ -182,7 +198,7 @@ def test_told_twice_is_a_second_measurement_not_an_answer_for_another():
 
 def test_equal_points_of_a_batch_each_get_an_answer():
     """Projected samples can coincide in a corner."""
-    opt = EGL([(0, 1)], [0.0], budget=60, settings=Settings(m=16, epsilon=5.0))
+    opt = EGL([(0, 1)], [0.0], budget=60, settings=EGLSettings(m=16, epsilon=5.0))
     x = opt.ask()
     assert len(np.unique(x)) < len(x)
     opt.tell(x, x[:, 0])
@@ -223,7 +239,7 @@ def test_bad_input_is_refused_and_costs_nothing(x, y, words):
 def test_bad_arguments(arguments, words):
     with pytest.raises(ValueError, match=words):
         EGL([(-5, 5)] * 2, **arguments)
-    with pytest.raises(TypeError, match="must be a Settings"):
+    with pytest.raises(TypeError, match="settings is a dict: the algorithm 'egl' takes EGLSettings"):
         EGL([(-5, 5)] * 2, budget=3, settings={"m": 3})
 
 
@@ -255,7 +271,7 @@ def test_text_and_complex_numbers_are_no_values(y, kind):
 
 
 def test_convergence_to_the_resolution_of_floats_is_a_reason_to_stop():
-    opt = finish(EGL([(1e12, 1e12 + 1)] * 2, budget=10**6, settings=Settings(n_max=1)), lambda x: f(x - 1e12))
+    opt = finish(EGL([(1e12, 1e12 + 1)] * 2, budget=10**6, settings=EGLSettings(n_max=1)), lambda x: f(x - 1e12))
     assert opt.stop() is Status.CONVERGED
     assert opt.nfev < 10**5
 
@@ -274,7 +290,7 @@ def test_any_sequence_of_tells_is_survived(data, rule, region):
     opt = EGL(
         [(-1.0, 2.0)] * n,
         budget=60,
-        settings=Settings(m=5, shrink_rule=rule, region=region, n_max=2, jump=data.draw(st.booleans())),
+        settings=EGLSettings(m=5, shrink_rule=rule, region=region, n_max=2, jump=data.draw(st.booleans())),
     )
     for _ in range(60):
         if opt.stop():
@@ -289,4 +305,4 @@ def test_any_sequence_of_tells_is_survived(data, rule, region):
         assert 0 <= opt.nfev - before <= len(part)
         assert opt.nfev <= 60
         assert np.isfinite(opt.x_favorite).all()
-        assert np.isfinite(list(opt.state()["search"]["search"]["gradient"])).all()
+        assert np.isfinite(list(opt.state()["search"]["gradient"])).all()

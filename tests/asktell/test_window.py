@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eglearn import EGL, AutoEGL, ConvergentEGL, Settings, minimize
+from eglearn import EGL, AutoEGL, ConvergentEGL, EGLSettings, minimize
 from eglearn.serialize import dumps, loads
 
 
@@ -51,7 +51,7 @@ def test_a_bound_is_no_reason_to_widen():
 
 @pytest.mark.parametrize("kind", [EGL, ConvergentEGL])
 def test_other_algorithms_leave_their_first_window_too(kind):
-    settings = Settings.for_model("constant") if kind is EGL else None
+    settings = EGLSettings(model="constant") if kind is EGL else None
     opt = open_search(2, 1500, kind, settings=settings)
     run(opt, bowl_at(12.0))
     assert opt.box.widenings > 0
@@ -73,7 +73,7 @@ def test_resume_is_exact_before_and_after_widening():
 @pytest.mark.parametrize("budget", range(5, 60, 6))
 def test_a_run_that_is_extended_is_the_whole_one_wherever_it_was_cut(budget):
     """Up to what AutoEGL plans by its budget, which EGL does not."""
-    fun, settings = bowl_at(40.0), Settings.for_model("constant")
+    fun, settings = bowl_at(40.0), EGLSettings(model="constant")
     whole = np.vstack(run(open_search(3, 200, EGL, settings=settings), fun))
     opt = open_search(3, budget, EGL, settings=settings)
     first = run(opt, fun)

@@ -25,6 +25,7 @@ from eglearn.store import History, Store
 from .conftest import SCRIPT
 
 RUN = ("run", "objectives:bowl")
+EGL = ("--algorithm", "egl")
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +95,7 @@ def test_show_and_export(folder):
 
 
 @pytest.mark.parametrize(
-    ("options", "algorithm", "model"), [((), "AutoEGL", None), (("--model", "constant"), "EGL", "constant")]
+    ("options", "algorithm", "model"), [((), "auto", None), ((*EGL, "--model", "constant"), "egl", "constant"), (("--algorithm", "cma-es"), "cma-es", None)]
 )
 def test_a_model_is_shown_where_there_is_a_choice(inside, folder, options, algorithm, model):
     inside(*RUN, *folder.problem, *options)
@@ -246,7 +247,7 @@ def test_how_to_go_on_is_told_with_the_budget_that_was_asked_for(folder):
 
 
 def test_the_run_of_another_objective_is_not_continued(inside):
-    problem = ("--dim", "2", "--bounds", "-5", "5", "--budget", "50")
+    problem = ("--dim", "2", "--bounds", "-5", "5", "--budget", "50", *EGL)
     assert inside("run", "objectives:bowl", *problem)[0] == 0
     code, _, err = inside("run", "objectives:flaky", *problem)
     assert code == 4
@@ -270,7 +271,7 @@ def test_a_second_process_is_refused(folder):
 
 
 def test_other_settings_are_refused(inside):
-    problem = ("--dim", "2", "--bounds", "-5", "5", "--budget", "50")
+    problem = ("--dim", "2", "--bounds", "-5", "5", "--budget", "50", *EGL)
     assert inside("run", "objectives:bowl", *problem)[0] == 0
     code, _, err = inside("run", "objectives:bowl", *problem, "--seed", "1", "--epsilon", "0.2")
     assert code == 4
@@ -280,7 +281,7 @@ def test_other_settings_are_refused(inside):
 
 def test_resume_keeps_infinite_bounds_and_settings(folder):
     words = ("--dim", "3", "--bounds", "-1", "inf", "--x0", "2", "--scale", "3", "--budget", "90", "--store", "a.egl")
-    whole = folder.json(*RUN, *words, "--m", "10", "--on-error", "7", "--jump")
+    whole = folder.json(*RUN, *words, *EGL, "--m", "10", "--on-error", "7", "--jump")
     assert whole["nfev"] == 90
     assert folder.json("resume", "a.egl") | {"note": None} == whole
     identity = History(folder.path / "a.egl").identity
@@ -337,7 +338,7 @@ def on_a_terminal(folder, *words, **env):
 
 @pytest.mark.parametrize(
     ("options", "head", "extent"),
-    [((), "4 coordinates, AutoEGL\r\n", "restarts"), (("--model", "constant"), "EGL, constant model", "region")],
+    [((), "4 coordinates, auto\r\n", "restarts"), ((*EGL, "--model", "constant"), "egl, constant model", "region")],
 )
 def test_on_a_terminal_there_is_a_live_display(folder, options, head, extent):
     text = on_a_terminal(folder, *RUN, *folder.problem, *options, "--no-store", SLOW="0.002")
@@ -348,7 +349,7 @@ def test_on_a_terminal_there_is_a_live_display(folder, options, head, extent):
 
 def test_one_coordinate_on_a_terminal(folder):
     text = on_a_terminal(folder, *RUN, "--dim", "1", "--bounds", "-5", "5", "--budget", "50", "--no-store")
-    assert "  1 coordinate, AutoEGL" in text
+    assert "  1 coordinate, auto" in text
 
 
 def test_a_warning_appears_above_the_live_display(folder):

@@ -8,10 +8,13 @@ import sys
 import pytest
 
 import eglearn
+from eglearn import AutoSettings, ConvergentSettings, EGLSettings
+from eglearn.algorithms import ALGORITHMS
 from eglearn.store import History
 
 PROBLEM = ("--dim", "2", "--bounds", "-5", "5", "--budget", "40")
 RUN = ("run", "objectives:bowl", "--no-store")
+EGL = ("--algorithm", "egl")
 
 
 def one_sentence(err):
@@ -27,13 +30,13 @@ def one_sentence(err):
         (("bogus",), 'unknown command "bogus"'),
         (("show",), "STORE requires an argument"),
         ((*RUN, *PROBLEM, "--modell", "affine"), "--modell"),
-        ((*RUN, *PROBLEM, "--model", "cubic"), "'constant', 'affine', 'fc', 'spline'"),
-        ((*RUN, *PROBLEM, "--replay", "0"), "allowed is a whole number, 1 or more"),
+        ((*RUN, *PROBLEM, *EGL, "--model", "cubic"), "'constant', 'affine', 'least-change', 'fc', 'spline'"),
+        ((*RUN, *PROBLEM, *EGL, "--replay", "0"), "allowed is a whole number, 1 or more"),
         ((*RUN, *PROBLEM, "--m", "few"), "--m"),
         ((*RUN, *PROBLEM, "--hidden", "8", "x"), "--hidden: x is not a whole number"),
         ((*RUN, *PROBLEM, "--hidden", "8", "2.5"), "--hidden: 2.5 is not a whole number"),
         ((*RUN, *PROBLEM, "--preset", "best"), "paper-coco"),
-        ((*RUN, *PROBLEM, "--algorithm", "sgd"), "convergent"),
+        ((*RUN, *PROBLEM, "--algorithm", "sgd"), "convergent-egl"),
         ((*RUN, *PROBLEM, "--workers", "0"), "workers=0 must be 1 or more"),
         ((*RUN, *PROBLEM, "--timeout", "-1"), "must be a positive number of seconds"),
         ((*RUN, *PROBLEM, "--on-error", "ignore"), "'skip', 'raise' or a finite penalty"),
@@ -162,7 +165,7 @@ def test_config_and_precedence(inside, folder):
     (folder.path / "run.toml").write_text(
         'objective = "objectives:bowl"\nbounds = [[-5, 5], [0, 4], [-1.5, 2]]\nbudget = 60\nstore = "a.egl"\n'
         'keep-x = "none"\non_error = 7\nworkers = 1\nm = 12\nn_max = "none"\nepsilon = 1\ncap = false\n'
-        "hidden = [8, 4]\nx0 = [0.5, 1, 1]\nquiet = true\n"
+        'hidden = [8, 4]\nx0 = [0.5, 1, 1]\nquiet = true\nalgorithm = "egl"\n'
     )
     code, out, err = inside("run", "--config", "run.toml", "--budget", "50", "--epsilon", "0.25", "--no-jump")
     assert (code, err) == (0, "")
@@ -193,7 +196,8 @@ def test_config_and_precedence(inside, folder):
         ("hidden = [8, 2.5]", "--hidden: 2.5 is not a whole number"),
         ("bounds = [[1, 2], [3]]", "LOW and HIGH"),
         ("budget = ", "not valid TOML"),
-        ("replay = 0", "Settings.replay = 0"),
+        ('algorithm = "egl"\nreplay = 0', "EGLSettings.replay = 0"),
+        ("replay = 3", "--replay is no setting of the algorithm 'auto': leave it out, or choose --algorithm egl"),
         ('config = "other.toml"', "unknown in run.toml: config"),
     ],
 )
@@ -230,20 +234,23 @@ def test_bounds_file(inside, folder):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("--model", "constant"), eglearn.Settings.for_model("constant")),
-        (("--preset", "authors-code", "--model", "affine", "--jump"), eglearn.Settings.authors_code(2, model="affine")),
+        ((*EGL, "--model", "constant"), EGLSettings(model="constant")),
+        ((*EGL, "--preset", "authors-code", "--model", "affine", "--jump"), EGLSettings.authors_code(2, model="affine")),
         (
-            ("--preset", "paper-latent", "--model", "constant", "--m", "8"),
-            eglearn.Settings.paper_latent(2, model="constant", m=8),
+            (*EGL, "--preset", "paper-latent", "--model", "constant", "--m", "8"),
+            EGLSettings.paper_latent(2, model="constant", m=8),
         ),
-        (("--algorithm", "convergent"), eglearn.ConvergentEGL.defaults),
-        (("--algorithm", "convergent", "--m", "9"), dataclasses.replace(eglearn.ConvergentEGL.defaults, m=9)),
-        (("--anchor", "none", "--output-map", "none"), eglearn.Settings(output_map="none")),
+        (("--algorithm", "convergent-egl"), ConvergentSettings()),
+        (("--algorithm", "convergent-egl", "--m", "9", "--gamma-alpha", "0.5"), ConvergentSettings(m=9, gamma_alpha=0.5)),
+        ((*EGL, "--anchor", "none", "--output-map", "none", "--order", "none"), EGLSettings(output_map="none")),
+        ((*EGL, "--model", "least-change", "--output-map", "ranks"), EGLSettings(model="least-change", output_map="ranks")),
+        (("--m", "9"), AutoSettings(m=9)),
+        (("--algorithm", "cma-es"), ALGORITHMS["cma-es"].settings_class()()),
     ],
 )
 def test_presets(inside, words, expected):
     assert inside("run", "objectives:bowl", *PROBLEM, *words)[0] == 0
-    assert eglearn.Settings.from_state(History("run.egl").identity["settings"]) == expected
+    assert type(expected).from_state(History("run.egl").identity["settings"]) == expected
 
 
 def test_json_is_alone_on_standard_output(folder):
@@ -286,7 +293,7 @@ def test_help_mentions_everything(inside, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     code, out, _ = inside("run", "--help")
     assert code == 0
-    for field in dataclasses.fields(eglearn.Settings):
+    for field in dataclasses.fields(EGLSettings):
         assert f"--{field.name.replace('_', '-')} " in out
         assert " ".join(field.metadata["meaning"].split()[:3]) in out
     for text in ('{"id": 0, "x": [0.5, -1.0]}', '{"id": 0, "y": 1.25}', "docs/evaluation.md"):

@@ -157,8 +157,8 @@ def test_state_gives_identical_samples(kind):
     replay, _ = filled([4, 2, 6, 3], n=3, capacity=3, region=region)
     region = region.shrunk(np.array([0.2, -0.1, 1.0]), 0.9)
     replay.move_to(region)
-    again = Replay(3)
-    again.load_state(serialize.loads(serialize.dumps(replay.state())), region)
+    again = Replay.from_state(serialize.loads(serialize.dumps(replay.state())))
+    again.look(region)
     more = np.random.default_rng(9).uniform(-0.05, 0.05, (5, 3)) + region.mu
     for _ in range(2):
         a, b = samples_of(replay, 3), samples_of(again, 3)
@@ -172,6 +172,6 @@ def test_state_gives_identical_samples(kind):
 
 
 def test_empty_state():
-    again = Replay(3)
-    again.load_state(serialize.loads(serialize.dumps(Replay(3).state())), LinearRegion.whole(2))
+    again = Replay.from_state(serialize.loads(serialize.dumps(Replay(3).state())))
+    again.look(LinearRegion.whole(2))
     assert len(again) == 0

@@ -1,4 +1,4 @@
-"""From a gradient to a step: the cap, and the trust-region Newton step."""
+"""From a gradient to a step: the cap, the Newton step, and minima of a quadratic in a ball and in the cube."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eglearn.learning.steps import gradient_step, newton_step
+from eglearn.learning.steps import ball_step, box_step, gradient_step, newton_step
 
 exact = settings(derandomize=True, deadline=None, max_examples=100)
 
@@ -193,3 +193,49 @@ def test_units_of_the_values_do_not_matter(k, radius):
     free = np.ones(4, dtype=bool)
     scaled = newton_step(Curved(np.ldexp(h, k)), np.ldexp(g, k), radius, free)
     np.testing.assert_allclose(scaled, newton_step(Curved(h), g, radius, free), rtol=1e-9)
+
+
+# --- minima of a quadratic in a ball, and in the cube --------------------------------------------------------------
+
+
+def symmetric(n, seed):
+    a = np.random.default_rng(seed).standard_normal((n, n))
+    return a + a.T
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ball_step_is_the_minimum(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 8))
+    g, H = rng.standard_normal(n), symmetric(n, seed) + rng.choice([0.0, 6.0]) * np.eye(n)
+    radius = float(rng.choice([0.1, 1.0, 10.0]))
+    p = ball_step(g, H, radius)
+    assert np.linalg.norm(p) <= radius * (1 + 1e-12)
+    others = rng.standard_normal((20_000, n))
+    others *= radius * rng.random((20_000, 1)) ** (1 / n) / np.linalg.norm(others, axis=1, keepdims=True)
+    assert value(g, H, p) <= min(value(g, H, q) for q in others)
+
+
+def test_ball_step_in_the_hard_case_and_without_slope():
+    H = np.diag([-2.0, 1.0])
+    p = ball_step(np.array([0.0, 1.0]), H, 2.0)
+    assert np.linalg.norm(p) == pytest.approx(2)
+    assert p[1] == pytest.approx(-1 / 3)
+    assert np.linalg.norm(ball_step(np.zeros(2), H, 2.0)) == pytest.approx(2)
+    np.testing.assert_array_equal(ball_step(np.zeros(3), np.zeros((3, 3)), 1.0), np.zeros(3))
+    np.testing.assert_allclose(ball_step(np.array([3.0, 4.0]), np.zeros((2, 2)), 1.0), [-0.6, -0.8])
+    np.testing.assert_allclose(ball_step(np.array([1e300]), np.array([[1e-300]]), 1.0), [-1.0])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_box_step_is_inside_and_better_than_a_projected_gradient(seed):
+    rng = np.random.default_rng(seed)
+    n = 6
+    g, H = rng.standard_normal(n), symmetric(n, seed) + 8.0 * (seed % 2) * np.eye(n)
+    centre = rng.choice([-1.0, 1.0, 0.3, 0.9], n)
+    p = box_step(g, H, centre, 0.7)
+    assert np.linalg.norm(p) <= 0.7 * (1 + 1e-12)
+    assert (np.abs(centre + p) <= 1).all()
+    lengths = np.linspace(0, 0.7, 200) / np.linalg.norm(g)
+    projected = [np.clip(centre - t * g, -1, 1) - centre for t in lengths]
+    assert value(g, H, p) <= min(value(g, H, q) for q in projected) + 1e-12

@@ -116,6 +116,6 @@ def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("eps", number(data["epsilon"])),
         ("speed", f"{counted(number(data['evaluations_a_second']), 'evaluation')} a second"),
         ("time", f"{duration(evaluating)} evaluating, {duration(learning)} learning"),
-        ("algorithm", data["algorithm"] + ("" if data["algorithm"] == "AutoEGL" else f", {data['model']} model")),
+        ("algorithm", data["algorithm"] + ("" if data["model"] is None else f", {data['model']} model")),
         ("last written", written.isoformat(" ", "seconds")),
     ]

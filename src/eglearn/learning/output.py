@@ -91,7 +91,8 @@ class OutputMap(Stateful):
         return max(self.high / 2 - self.low / 2, float(np.spacing(max(abs(self.low), abs(self.high)))))
 
     def inverse(self, v: Array) -> Array:
-        """Values y of mapped values v; ranks have no inverse."""
+        """Values y of mapped values v; ranks have none."""
+        self._refuse_ranks("inverse")
         if self.kind == "none":
             return v * ENTERS
         size = np.abs(v)
@@ -100,6 +101,7 @@ class OutputMap(Stateful):
 
     def slope(self, v: Array) -> Array:
         """dr/dy where the mapped value is ``v``: the first factor of the paper's eq. for the true gradient."""
+        self._refuse_ranks("slope")
         if self.kind == "none":
             return np.full_like(v, 1 / ENTERS)
         linear = 1 / self._half_spread
@@ -107,6 +109,10 @@ class OutputMap(Stateful):
             return np.full_like(v, linear)
         slope: Array = linear * np.exp(-np.maximum(np.abs(v) - 1, 0))
         return slope
+
+    def _refuse_ranks(self, wanted: str) -> None:
+        if self.kind == "ranks":
+            raise ValueError(f"an output map of kind 'ranks' has no {wanted}: ranks do not tell how far values differ")
 
 
 def _scores(y: Array) -> Array:

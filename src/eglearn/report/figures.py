@@ -9,6 +9,7 @@ import numpy as np
 
 from .._typing import Array
 from ..learning.output import OutputMap
+from ..learning.values import ENTERS
 from ..result import counted
 from .charts import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, Axis, Curve, chart
 from .markup import Html, duration, number, tag
@@ -134,10 +135,11 @@ def _histograms(run: Record) -> list[Html]:
         return shown
     settings = run.identity.get("settings", {})
     output = OutputMap(settings.get("output_map", "log"), settings.get("output_quantile", 0.1), 1.0)
+    entered = ENTERS * raw
     if len(raw):
-        output.update(raw)
+        output.update(entered)
     note = f"What the model learns from: {last} through the output map {output.kind!r}, taken together."
-    return [*shown, _histogram("mapped", "Mapped values", note, "mapped value, no unit", output(raw), GREEN)]
+    return [*shown, _histogram("mapped", "Mapped values", note, "mapped value, no unit", output(entered), GREEN)]
 
 
 def _histogram(name: str, title: str, note: str, label: str, values: Array, colour: str) -> Html:

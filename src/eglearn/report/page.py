@@ -182,8 +182,8 @@ def _facts(rows: Iterable[tuple[str, Any]]) -> Html:
 def _settings(run: Record) -> Html:
     kind = run.algorithm.settings_class()
     given, defaults = run.identity.get("settings", {}), kind().state()
-    values = {k: v for k, v in given.items() if run.algorithm.uses(k)}
     meanings = {f.name: f.metadata["meaning"] for f in dataclasses.fields(kind) if f.metadata}
+    values = {k: v for k, v in given.items() if k in meanings or v != defaults.get(k)}
     changed = [k for k in values if k not in defaults or values[k] != defaults[k]]
     rows = []
     for key in [*changed, *(k for k in values if k not in changed)]:
@@ -196,7 +196,5 @@ def _settings(run: Record) -> Html:
         rows.append(tag("tr", *row, class_="changed" if key in changed else None))
     head = tag("thead", tag("tr", *(tag("th", t) for t in ("setting", "value", "default", "meaning"))))
     note = f"Changed from the default: {len(changed)} of {len(values)}" + (", listed first." if changed else ".")
-    if len(values) < len(given):
-        note += f" The algorithm {run.algorithm.name} uses no others."
     return tag("section", tag("h2", "Settings"), tag("p", note, class_="note"),
                tag("table", head, tag("tbody", *rows)), id="settings", class_="card wide")  # fmt: skip

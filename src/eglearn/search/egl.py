@@ -15,9 +15,13 @@ from ..learning.output import OutputMap
 from ..learning.regions import REGIONS, InputMap
 from ..learning.samplers import sampler
 from ..learning.steps import gradient_step, newton_step
+from ..learning.values import exponent_of, in_units
 from ..settings import Settings
 from .base import ModelSearch, Reason, indistinct
 from .egl_settings import EGLSettings, ZoomSettings
+
+# Squares of values below 2^450, and sums of many of them, are far from the largest float, 2^1024.
+_LARGEST_EXPONENT = 450
 
 
 @dataclass(init=False, eq=False, repr=False)
@@ -154,8 +158,11 @@ class GradientLearning(ModelSearch):
     # --- step ---------------------------------------------------------------------------------------------------
 
     def _fit(self) -> Fit:
-        samples = self.memory.samples(self.output(self.memory.y), self.candidate)
-        return self._model.fit(samples, self._dither(), self.rng)
+        v = self.output(self.memory.y)
+        # Maps without a squash may leave values whose squares overflow: these are learned from in a larger unit. Only
+        # the length of the gradient changes, which is beyond any step then.
+        v = in_units(v, max(0, exponent_of(v) - _LARGEST_EXPONENT))
+        return self._model.fit(self.memory.samples(v, self.candidate), self._dither(), self.rng)
 
     def _dither(self) -> float:
         """The radius of the perturbed mean-gradient."""

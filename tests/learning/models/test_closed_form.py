@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from eglearn.learning.memory import Samples
 from eglearn.learning.models.base import pair_loss
 from eglearn.learning.models.closed_form import Affine, Constant
-from eglearn.settings import Settings
+from eglearn.learning.models.settings import FieldSettings
 
-EXACT_CONSTANT = Settings.for_model("constant", ridge=0.0)
-EXACT = Settings(ridge=0.0)
+EXACT_CONSTANT = FieldSettings(model="constant", ridge=0.0)
+EXACT = FieldSettings(ridge=0.0)
 
 
 def samples_of(f, n, sizes, seed=0, scale=1.0, origin=None):
@@ -84,7 +84,7 @@ def test_fewer_points_than_unknowns(model, ridge):
     direction = np.arange(1.0, n + 1)
     for count in (2, 3, n, n + 1):
         samples = samples_of(lambda z: z @ direction, n, [count])
-        fit = model(Settings.for_model("affine" if model is Affine else "constant", ridge=ridge)).fit(samples)
+        fit = model(FieldSettings(model="affine" if model is Affine else "constant", ridge=ridge)).fit(samples)
         assert np.isfinite(fit.gradient(samples.z)).all()
         assert np.linalg.norm(fit.b) <= 1.001 * np.linalg.norm(direction)
         if ridge == 0:
@@ -99,7 +99,7 @@ def test_primal_and_dual_agree():
     n = 6
     f, _, _ = quadratic(n)
     features = n * (n + 3) // 2
-    settings = Settings(ridge=1e-4)
+    settings = FieldSettings(ridge=1e-4)
     samples = samples_of(lambda z: f(z) + np.sin(5 * z).sum(axis=1), n, [features])
     primal = Affine(settings).fit(samples)
     # One point twice, with half the features' weight each, cannot be had; so compare with the dense ridge solution.
@@ -123,7 +123,7 @@ def test_affine_is_a_minimum_of_its_pair_loss(order, loss, radius):
     """No small change of b or H may lower the loss (radius 0), and a dither changes the fit only a little."""
     n = 3
     samples = samples_of(lambda z: np.exp(z).sum(axis=1) + 3 * np.sin(4 * z[:, 0]), n, [12, 15])
-    model = Affine(Settings(order=order, step="gradient", loss=loss, ridge=0.0))
+    model = Affine(FieldSettings(order=order, loss=loss, ridge=0.0))
     fit = model.fit(samples, radius, np.random.default_rng(0))
     if radius > 0:
         still = model.fit(samples, 0.0, np.random.default_rng(0))
@@ -143,7 +143,7 @@ def test_huber_ignores_a_wild_value_that_squares_follow():
     b = np.array([1.0, -2.0])
     samples = samples_of(lambda z: z @ b, 2, [30])
     samples.v[3] += 300
-    robust = Constant(Settings.for_model("constant", loss="huber", ridge=0.0)).fit(samples)
+    robust = Constant(FieldSettings(model="constant", loss="huber", ridge=0.0)).fit(samples)
     plain = Constant(EXACT_CONSTANT).fit(samples)
     assert np.linalg.norm(robust.b - b) < 0.5 < np.linalg.norm(plain.b - b)
 
@@ -163,7 +163,7 @@ def test_degenerate_data_never_raise(seed, n, count, spread, loss, model):
     z = spread * rng.standard_normal((count, 1)) * rng.standard_normal(n) * rng.integers(0, 2, (count, 1))
     v = rng.integers(0, 2, count).astype(float)
     samples = Samples(z, v, (count,), z[0])
-    fit = (Constant if model == "constant" else Affine)(Settings.for_model(model, loss=loss)).fit(samples)
+    fit = (Constant if model == "constant" else Affine)(FieldSettings(model=model, loss=loss)).fit(samples)
     assert np.isfinite(fit.gradient(z)).all()
     assert np.isfinite(fit.loss)
 
@@ -172,7 +172,7 @@ def test_scale_of_the_points_does_not_matter():
     f, _, _ = quadratic(4)
     one = samples_of(f, 4, [40])
     tiny = Samples(one.z * 1e-9, one.v, one.sizes, one.origin)
-    np.testing.assert_allclose(Affine(Settings()).fit(tiny).b * 1e-9, Affine(Settings()).fit(one).b, rtol=1e-9)
+    np.testing.assert_allclose(Affine(FieldSettings()).fit(tiny).b * 1e-9, Affine(FieldSettings()).fit(one).b, rtol=1e-9)
 
 
 @pytest.mark.parametrize("model", [Constant, Affine])
@@ -181,7 +181,7 @@ def test_permuting_coordinates_permutes_the_fit(model):
     one = samples_of(f, 5, [60])
     order = np.array([3, 1, 4, 0, 2])
     other = Samples(one.z[:, order], one.v, one.sizes, one.origin)
-    s = Settings.for_model("affine" if model is Affine else "constant")
+    s = FieldSettings(model="affine" if model is Affine else "constant")
     np.testing.assert_allclose(model(s).fit(other).b, model(s).fit(one).b[order], rtol=1e-9)
 
 
@@ -191,7 +191,7 @@ def test_large_dimension_needs_no_memory_beyond_the_samples():
     rng = np.random.default_rng(0)
     z = rng.standard_normal((300, n)) / np.sqrt(n)
     b = rng.standard_normal(n)
-    fit = Affine(Settings()).fit(Samples(z, z @ b, (300,), np.zeros(n)))
+    fit = Affine(FieldSettings()).fit(Samples(z, z @ b, (300,), np.zeros(n)))
     assert fit.left.size + fit.right.size <= 2 * z.size
     # 300 of 2000 directions are seen: the best possible cosine is about sqrt(300 / 2000) = 0.39.
     assert fit.b @ b / np.linalg.norm(fit.b) / np.linalg.norm(b) > 0.3

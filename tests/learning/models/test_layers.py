@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
-from eglearn.settings import Settings
+from eglearn.learning.models.settings import FieldSettings
 
 torch = pytest.importorskip("torch")
 layers = pytest.importorskip("eglearn.learning.models.layers")
 
 KINDS = ("linear", "cubic-c0", "cubic-c2")
-SMALL = Settings.for_model("spline", splines=5, knots=6, width=8, blocks=2, hidden=(7, 9))
+SMALL = FieldSettings(model="spline", splines=5, knots=6, width=8, blocks=2, hidden=(7, 9))
 
 
 def rng(seed=0):

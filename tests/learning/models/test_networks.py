@@ -5,11 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eglearn.learning.memory import Samples
-from eglearn.learning.models import make_model
+from eglearn.learning.models import gradient_model, value_model
 from eglearn.learning.models.base import pair_loss
 from eglearn.learning.models.closed_form import CLOSED_FORMS
 from eglearn.learning.models.networks import GradientNetwork, ValueNetwork
-from eglearn.settings import Settings
+from eglearn.learning.models.settings import FieldSettings
 
 SMALL = {"hidden": (16,), "width": 16, "splines": 4, "blocks": 1, "training_steps": 5}
 
@@ -25,7 +25,7 @@ def samples_of(n=3, sizes=(20, 20, 12), seed=0):
 @pytest.mark.parametrize("pairing", ["all", "single"])
 @pytest.mark.parametrize("order", ["first", "trapezoid"])
 def test_training_finds_the_gradient_of_a_smooth_function(model, pairing, order):
-    s = Settings.for_model(model, pairing=pairing, order=order, training_steps=150, learning_rate=3e-3, width=32)
+    s = FieldSettings(model=model, pairing=pairing, order=order, training_steps=150, learning_rate=3e-3, width=32)
     rng = np.random.default_rng(0)
     samples = samples_of()
     fit = GradientNetwork(s, 3, rng).fit(samples, 0.0, rng)
@@ -37,10 +37,10 @@ def test_training_finds_the_gradient_of_a_smooth_function(model, pairing, order)
 @pytest.mark.parametrize("model", ["fc", "spline"])
 def test_value_network_differentiates_what_it_learned(model):
     """Through the tanh of the region too; piecewise linear, so a central difference inside a piece is exact."""
-    s = Settings.for_model(model, training_steps=300, learning_rate=3e-3, width=32, region="tanh")
+    s = FieldSettings(model=model, training_steps=300, learning_rate=3e-3, width=32)
     rng = np.random.default_rng(0)
     samples = samples_of()
-    network = ValueNetwork(s, 3, rng)
+    network = ValueNetwork(s, 3, rng, squash=True)
     fit = network.fit(samples, 0.0, rng)
     assert fit.loss < 0.05 * samples.v.var()
 
@@ -63,7 +63,7 @@ def test_value_network_differentiates_what_it_learned(model):
 )
 @settings(max_examples=25, deadline=None, derandomize=True)
 def test_an_anchored_network_is_never_worse_than_its_anchor(seed, anchor, order, loss, rate):
-    s = Settings.for_model("fc", anchor=anchor, order=order, loss=loss, learning_rate=rate, **SMALL)
+    s = FieldSettings(model="fc", anchor=anchor, order=order, loss=loss, learning_rate=rate, **SMALL)
     samples = samples_of(seed=seed)
     rng = np.random.default_rng(seed)
     fit = GradientNetwork(s, 3, rng).fit(samples, 0.0, rng)
@@ -75,7 +75,7 @@ def test_an_anchored_network_is_never_worse_than_its_anchor(seed, anchor, order,
 
 
 def test_an_anchored_network_starts_at_its_anchor_and_improves_on_it():
-    s = Settings.for_model("fc", anchor="constant", order="first", training_steps=200)
+    s = FieldSettings(model="fc", anchor="constant", order="first", training_steps=200)
     samples = samples_of()
     rng = np.random.default_rng(0)
     model = GradientNetwork(s, 3, rng)
@@ -85,14 +85,14 @@ def test_an_anchored_network_starts_at_its_anchor_and_improves_on_it():
 
 
 @pytest.mark.parametrize("model", ["fc", "spline"])
-@pytest.mark.parametrize("values", [False, True])
+@pytest.mark.parametrize("make", [gradient_model, value_model])
 @pytest.mark.parametrize("reset", [False, True])
-def test_state_continues_to_the_last_bit(model, values, reset):
-    s = Settings.for_model(model, reset_network=reset, spectral_norm=True, **SMALL)
+def test_state_continues_to_the_last_bit(model, make, reset):
+    s = FieldSettings(model=model, reset_network=reset, spectral_norm=True, **SMALL)
     samples, other = samples_of(), samples_of(seed=1)
-    first = make_model(s, 3, np.random.default_rng(0), of_values=values)
+    first = make(s, 3, np.random.default_rng(0))
     first.fit(samples, 0.0, np.random.default_rng(1))
-    second = make_model(s, 3, np.random.default_rng(99), of_values=values)
+    second = make(s, 3, np.random.default_rng(99))
     second.load_state(first.state())
     for model_ in (first, second):
         model_.reset()
@@ -103,7 +103,7 @@ def test_state_continues_to_the_last_bit(model, values, reset):
 def test_reset_goes_back_to_the_initial_weights_only_if_asked():
     samples = samples_of()
     for reset in (False, True):
-        s = Settings.for_model("fc", reset_network=reset, **SMALL)
+        s = FieldSettings(model="fc", reset_network=reset, **SMALL)
         model = GradientNetwork(s, 3, np.random.default_rng(0))
         before = model._evaluate(samples.z)
         model.fit(samples, 0.0, np.random.default_rng(1))
@@ -113,7 +113,7 @@ def test_reset_goes_back_to_the_initial_weights_only_if_asked():
 
 def test_padding_does_not_change_what_is_learned():
     """Batches of different sizes are padded; the pairs of padding must not count."""
-    s = Settings.for_model("fc", training_steps=1, minibatch=10**6, order="first", **{"hidden": (8,)})
+    s = FieldSettings(model="fc", training_steps=1, minibatch=10**6, order="first", **{"hidden": (8,)})
     samples = samples_of(sizes=(30, 4))
     model = GradientNetwork(s, 3, np.random.default_rng(0))
     loss = float(model._all_pairs(samples, np.zeros_like(samples.z), 0.0, np.random.default_rng(0))().detach())
@@ -124,7 +124,7 @@ def test_padding_does_not_change_what_is_learned():
 
 
 def test_perturbation_moves_the_argument_within_its_radius():
-    s = Settings.for_model("fc", pairing="all", **SMALL)
+    s = FieldSettings(model="fc", pairing="all", **SMALL)
     samples = samples_of(sizes=(20,))
     model = GradientNetwork(s, 3, np.random.default_rng(0))
     seen = []
@@ -143,35 +143,29 @@ def test_torch_random_state_is_untouched():
     rng = np.random.default_rng(0)
     for name in ("fc", "spline"):
         for pairing in ("all", "single"):
-            GradientNetwork(Settings.for_model(name, pairing=pairing, **SMALL), 3, rng).fit(samples_of(), 0.05, rng)
-        ValueNetwork(Settings.for_model(name, **SMALL), 3, rng).fit(samples_of(), 0.0, rng)
+            GradientNetwork(FieldSettings(model=name, pairing=pairing, **SMALL), 3, rng).fit(samples_of(), 0.05, rng)
+        ValueNetwork(FieldSettings(model=name, **SMALL), 3, rng).fit(samples_of(), 0.0, rng)
     assert torch.equal(before, torch.random.get_rng_state())
 
 
 def test_unknown_device_is_one_sentence():
-    with pytest.raises(ValueError, match=r"Settings.device = 'toaster'"):
-        GradientNetwork(Settings.for_model("fc", device="toaster"), 2, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize("change", [{"anchor": "affine"}, {"perturbation": 0.1}])
-def test_settings_that_mean_nothing_to_a_value_network(change):
-    with pytest.raises(ValueError, match="IGL"):
-        ValueNetwork(Settings.for_model("fc", **change), 2, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"device = 'toaster'"):
+        GradientNetwork(FieldSettings(model="fc", device="toaster"), 2, np.random.default_rng(0))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
 def test_cuda():
-    s = Settings.for_model("fc", device="cuda", **SMALL)
+    s = FieldSettings(model="fc", device="cuda", **SMALL)
     rng = np.random.default_rng(0)
     assert np.isfinite(GradientNetwork(s, 3, rng).fit(samples_of(), 0.0, rng).loss)
 
 
-@pytest.mark.parametrize("values", [False, True])
-def test_a_network_that_diverged_starts_again(values):
-    s = Settings.for_model("fc", **SMALL)
+@pytest.mark.parametrize("make", [gradient_model, value_model])
+def test_a_network_that_diverged_starts_again(make):
+    s = FieldSettings(model="fc", **SMALL)
     samples = samples_of()
     wild = Samples(samples.z, samples.v * 1e300, samples.sizes, samples.origin)
-    model = make_model(s, 3, np.random.default_rng(0), of_values=values)
+    model = make(s, 3, np.random.default_rng(0))
     with np.errstate(over="ignore"):
         fit = model.fit(wild, 0.0, np.random.default_rng(1))
     np.testing.assert_array_equal(fit.gradient(samples.z), 0)
