@@ -17,7 +17,9 @@ def assert_only_true_things(path: Path) -> str:
             assert found is None or np.array_equal(found[1]["z"], state(found[0])["z"])
             for batch in range(10):
                 x = np.array([point(batch, row) for row in range(M)])
-                assert all(same(value, outcome(batch, row)) for row, value in store.values(batch, x).items())
+                for row, (value, place) in store.answers(batch, x).items():
+                    assert same(value, outcome(batch, row))
+                    assert np.array_equal(place, x[row])
             for e in store.evaluations():
                 assert same(e.outcome, outcome(e.batch, e.row)) or "damaged" in e.outcome.error
                 assert e.x is None or np.array_equal(e.x, point(e.batch, e.row))

@@ -14,7 +14,7 @@ from typing import Any
 from ..algorithms import ALGORITHMS, EGL
 from ..result import Status, counted
 from ..store import History
-from ..store.layout import neighbour
+from ..store.connection import neighbour
 from .display import duration, number
 from .running import plain, point, recommended
 
