@@ -157,5 +157,5 @@ def test_a_linked_file_is_the_file(path: Path, tmp_path: Path) -> None:
     with Store(path, IDENTITY) as store:
         write_batches(store, 3, start=2)
         hard.hardlink_to(path)
-        with pytest.raises(StoreError, match="hard.egl"):
+        with pytest.raises(StoreError, match=r"hard\.egl"):
             History(hard)

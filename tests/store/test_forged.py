@@ -137,10 +137,9 @@ def test_a_table_that_goes_round_in_circles(path: Path, table: str) -> None:
     data[28:32] = (len(data) // 4096).to_bytes(4, "big")
     path.write_bytes(data)
     started = time.monotonic()
+    read = History(path).progress if table == "progress" else lambda: list(History(path).evaluations())
     with pytest.raises(StoreError, match=r"damaged|more than a file of its size"):
-        history = History(path)
-        history.progress()
-        list(history.evaluations())
+        read()
     assert time.monotonic() - started < 20
 
 
@@ -154,11 +153,13 @@ def test_forged_checksums(path: Path) -> None:
                 row = (key, text, zlib.crc32(f"{key} {text}".encode()))
                 db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
             db.close()
+            said = f"its {key} is unreadable"
             try:
                 history = History(path)
-                assert (history.begun(), history.holder(), history.result(), history.about) is not None
+                history.begun(), history.holder(), history.result(), history.about
             except StoreError as error:
-                assert f"its {key} is unreadable" in str(error)
+                said = str(error)
+            assert f"its {key} is unreadable" in said
             path.unlink()
 
 
