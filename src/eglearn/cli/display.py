@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TextIO
 
 from ..result import counted
+from .errors import visible
 from .job import Job
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _LINE_SECONDS = 5.0
 _SPEED_SECONDS = 30.0  # the speed is that of the last half minute
+_WIDE, _PAIR = 88, 27  # columns of a terminal: for the bar and the facts in one line, for a name and a number
 
 
 class Progress:
@@ -131,17 +133,18 @@ class Screen(Display):
     """A few lines on the terminal that change in place."""
 
     def __init__(self, progress: Progress, stream: TextIO) -> None:
+        from rich.console import Console
+
         super().__init__(progress)
-        self.stream = stream
+        self.console = Console(file=stream)
 
     def shown(self) -> AbstractContextManager[object]:
         """The context in which the display is to be seen."""
-        from rich.console import Console
         from rich.live import Live
 
         # What is printed on the terminal meanwhile appears above the display; what goes to a file still does.
-        console, here = Console(file=self.stream), sys.stderr.isatty()
-        return Live(get_renderable=self.render, console=console, refresh_per_second=4, redirect_stderr=here)
+        here = sys.stderr.isatty()
+        return Live(get_renderable=self.render, console=self.console, refresh_per_second=4, redirect_stderr=here)
 
     def render(self) -> RenderableType:
         """The lines as they are now."""
@@ -156,22 +159,30 @@ class Screen(Display):
         algorithm = arguments["algorithm"]
         model = f", {arguments['settings'].model} model" if algorithm.uses("model") else ""
         size = counted(len(arguments["bounds"]), "coordinate")
-        head = Text.assemble((progress.job.name, "bold"), f"  {size}, {algorithm.__name__}{model}")
+        head = Text.assemble((visible(progress.job.name), "bold"), f"  {size}, {algorithm.__name__}{model}")
         head.no_wrap, head.overflow = True, "ellipsis"
         texts = progress.numbers()
         if progress.result is None or not texts:
             return Group(head, Text(f"{elapsed} gone, no new batch yet", style="dim"))
+        width = self.console.width
+        share = ProgressBar(total=max(progress.budget, 1), completed=progress.result.nfev, width=min(28, width))
+        facts = texts["done"], f"{elapsed} gone", texts["left"]
         bar = Table.grid(padding=(0, 2))
-        share = ProgressBar(total=max(progress.budget, 1), completed=progress.result.nfev, width=28)
-        bar.add_row(share, texts["done"], f"{elapsed} gone", texts["left"])
+        if width >= _WIDE:
+            bar.add_row(share, *facts)
+        else:
+            bar.add_row(share)
+            bar.add_row(", ".join(facts))
         table = Table.grid(padding=(0, 2))
-        for _ in range(3):
-            table.add_column(style="dim")
-            table.add_column(min_width=15)  # so that nothing moves when a number gets longer
+        pairs = max(1, min(3, (width + 2) // _PAIR))
+        for _ in range(pairs):
+            table.add_column(style="dim", no_wrap=True)
+            table.add_column(min_width=min(15, max(1, width - 10)), overflow="fold")  # nothing moves as numbers grow
         styles = {"best": "bold", "failures": "bold red" if progress.result.n_failed else ""}
-        for row in (("best", _extent(progress.result.progress), "failures"), ("speed", "eps")):
-            cells = ((name, Text(texts[name], styles.get(name, ""))) for name in row)
-            table.add_row(*(text for pair in cells for text in pair))
+        names = ["best", "failures", _extent(progress.result.progress), "speed", "eps"]
+        while row := names[:pairs]:
+            del names[:pairs]
+            table.add_row(*(part for name in row for part in (name, Text(texts[name], styles.get(name, "")))))
         return Group(head, bar, table)
 
 

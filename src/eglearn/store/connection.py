@@ -16,6 +16,8 @@ from .layout import APPLICATION, FORMAT, TABLES
 _PATIENCE_SECONDS = 2.0  # with readers that hold up a change of the journal mode
 LOG = "-wal"
 """Ending of the log, in which SQLite keeps what it has not written to the file itself yet."""
+REPAIRED = ".repaired"
+"""Ending of a complete new file for a damaged one: the repair is finished by whoever opens the run next."""
 
 
 def neighbour(path: Path, ending: str) -> Path:
@@ -107,9 +109,10 @@ _OWN = ("sqlite_stat1", "sqlite_stat4")  # tables that SQLite's ANALYZE makes
 def check_log(db: sqlite3.Connection, path: Path) -> None:
     """Raise if the file was copied or moved without its log: what is missing would be evaluated again."""
     if not size(neighbour(path, LOG)) and db.execute("SELECT 1 FROM meta WHERE key = 'log' LIMIT 1").fetchone():
-        if size(neighbour(path, LOG)):  # the run has just been opened
-            return
-        raise log_is_missing(path)
+        if size(neighbour(path, REPAIRED)):
+            raise StoreError(f"{path} was damaged, and its repair was cut off: run it again to finish that")
+        if not size(neighbour(path, LOG)):  # else the run has just been opened
+            raise log_is_missing(path)
 
 
 def log_is_missing(path: Path) -> StoreError:

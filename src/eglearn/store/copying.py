@@ -79,6 +79,26 @@ def unfinished(path: Path) -> Iterator[Path]:
                 neighbour(fresh, ending).unlink()
 
 
+@contextmanager
+def replacement(target: str | os.PathLike[str], store: Path) -> Iterator[Path]:
+    """A new file that takes the place of ``target`` when it is complete; never that of the run in ``store``.
+
+    A link is not followed to write: what ``target`` points to is replaced, whatever lies beside it.
+    """
+    real = Path(os.path.realpath(target))
+    for ending in ("", LOG, "-shm", "-journal"):
+        own = neighbour(store, ending)
+        if real == own or (real.exists() and own.exists() and real.samefile(own)):
+            raise StoreError(f"{target} is the file of the run itself: choose another name")
+    try:
+        with unfinished(real) as fresh:
+            yield fresh
+            os.replace(fresh, real)
+    except OSError as error:  # it would name the unfinished file
+        error.filename = os.fspath(target)
+        raise
+
+
 def publish(fresh: Path, path: Path) -> bool:
     """Give the complete file ``fresh`` its name as well; False if there is a file of that name."""
     real = Path(os.path.realpath(path))

@@ -48,3 +48,13 @@ def reported(path: Path) -> Iterator[None]:
     except OSError as error:
         text = f"cannot use {path} ({error.strerror}): choose a file that can be read and written"
         raise StoreError(text) from error
+
+
+@contextmanager
+def understood(path: str) -> Iterator[None]:
+    """Turn what goes wrong with data that no run writes into a ``StoreError``: checksums can be forged."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise StoreError(f"{path} does not describe a run as eglearn does ({reason}): do not trust it") from error

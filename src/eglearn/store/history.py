@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .._typing import Array
 from ..evaluation.base import Outcome
 from .connection import check_log, connect_reader, is_run
@@ -119,6 +121,19 @@ class History:
         """When the run was begun and continued, in seconds since 1970."""
         times = (self._meta("parts") or {}).get("begun")
         return [t for t in times if isinstance(t, float)] if isinstance(times, list) else []
+
+    def pauses(self, at: Array) -> list[tuple[float, float]]:
+        """From when to when the run was not running, before it was continued.
+
+        Parameters
+        ----------
+        at
+            When its evaluations arrived.
+        """
+        at = np.sort(at[np.isfinite(at)])
+        parts = np.array(self.begun())
+        before = np.searchsorted(at, parts)  # evaluations up to each beginning
+        return [(float(at[k - 1]), float(t)) for k, t in zip(before, parts, strict=True) if k > 0]
 
     def holder(self) -> str | None:
         """The process that last opened the file for writing."""

@@ -13,14 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ..result import counted
-from .connection import LOG, check_log, connect, connect_reader, is_run, neighbour, sync_folder
+from .connection import LOG, REPAIRED, check_log, connect, connect_reader, is_run, neighbour, sync_folder
 from .copying import unfinished
 from .errors import StoreError, reported
 from .history import History
 from .layout import COLUMN_COUNTS, INSERT_META, create_tables, to_text
-
-# A complete new file under this name: the repair is finished by whoever opens the run next.
-_READY = ".repaired"
 
 
 def salvage(path: Path, reason: str, hold: Callable[[], None]) -> str:
@@ -47,7 +44,7 @@ def salvage(path: Path, reason: str, hold: Callable[[], None]) -> str:
             repair = {"of": _digest(path), "kept": kept.name, "note": note}
             target.execute(INSERT_META, to_text("repair", repair))
         hold()
-        os.replace(fresh, neighbour(path, _READY))
+        os.replace(fresh, neighbour(path, REPAIRED))
         sync_folder(path)
     return finish_repair(path, hold) or note
 
@@ -58,7 +55,7 @@ def finish_repair(path: Path, hold: Callable[[], None]) -> str | None:
     The new file is complete before anything happens to the old one and its log. So whenever this is cut off, either
     the old ones are whole, or the new one is there. Every step can be done twice.
     """
-    ready = neighbour(path, _READY)
+    ready = neighbour(path, REPAIRED)
     if not ready.exists():
         return None
     repair: dict[str, Any] = {}
