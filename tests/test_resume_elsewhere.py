@@ -12,6 +12,8 @@ from tests.test_run import BOX, f, same, table
 from eglearn import EGL, AutoEGL, Status, minimize
 from eglearn.algorithms import ALGORITHMS, AskTell
 from eglearn.algorithms.environment import environment
+from eglearn.cli import main
+from eglearn.report import write_report
 from eglearn.store import History
 
 BUDGET = 700
@@ -63,6 +65,8 @@ def test_a_run_goes_on_with_other_digits(tmp_path, monkeypatch, counted, size, s
     assert again.status in (Status.BUDGET, Status.CONVERGED)
     assert again.nfev == len(counted.calls) == len(table_without_x(options["store"])) <= BUDGET
     assert set(stored.values()) <= set(table_without_x(options["store"]).values())
+    failed = sum(error is not None for _, error, _ in table_without_x(options["store"]).values())
+    assert again.n_failed == failed > 0
     if keep == "all":
         assert again.fun <= first.fun
         assert again.fun == min(f(x) for x in counted.calls if x[0] <= 3)
@@ -75,6 +79,8 @@ def test_a_run_goes_on_with_other_digits(tmp_path, monkeypatch, counted, size, s
     # Whoever comes back with the old digits can go on, too; and a finished run stays as it is.
     third = minimize(counted, **options)
     assert third.nfev == len(counted.calls) <= BUDGET
+    write_report(options["store"], tmp_path / "run.html")
+    assert main(["show", str(options["store"])]) == 0
 
 
 def table_without_x(path):
@@ -131,6 +137,8 @@ import sys
 import numpy as np
 from eglearn import minimize
 from eglearn.algorithms.environment import environment
+from eglearn.cli import main
+from eglearn.report import write_report
 rng = np.random.default_rng(1)
 A = rng.standard_normal((60, 60))
 def f(x):

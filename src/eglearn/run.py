@@ -215,7 +215,7 @@ class _Loop:
                     f"{self.store.path} cannot be continued ({error}): use the eglearn that wrote it"
                 ) from error
             for evaluation in self.store.evaluations(with_x=False):
-                if evaluation.batch <= batch:
+                if max(evaluation.batch, -1 - evaluation.batch) <= batch:  # or set aside up to there
                     self._count(evaluation.outcome)
         before = len(self.store.notes)
         for note in self.store.notes:

@@ -1,7 +1,8 @@
 """``eglearn export``: the evaluations of a run as a table, one row each.
 
-Columns: batch, row (of the point in its batch), y, status (ok or failed), error, attempts, seconds, worker, time
-(seconds since 1970), x0, x1, ... (empty where the point was not kept). Numbers read back exactly.
+Columns: batch (below 0: see docs/guarantees.md), row (of the point in its batch), y, status (ok or failed), error,
+attempts, seconds, worker, time (seconds since 1970), x0, x1, ... (empty where the point was not kept). Numbers read
+back exactly.
 """
 
 from __future__ import annotations

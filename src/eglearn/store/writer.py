@@ -185,7 +185,7 @@ class Store(Recall):
         """
         meta: dict[str, Mapping[str, Any]] = {
             "holder": {"process": os.getpid(), "host": socket.gethostname()},
-            "parts": {"begun": [*self.begun(), time.time()]},
+            "parts": {"begun": [*self.begun()[-999:], time.time()]},
             "log": {"begun": True},
         }
         if self._new_about is not None:
