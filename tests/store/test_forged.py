@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import tracemalloc
 import zlib
 from pathlib import Path
 
@@ -141,6 +142,32 @@ def test_a_table_that_goes_round_in_circles(path: Path, table: str) -> None:
     with pytest.raises(StoreError, match=r"damaged|more than a file of its size"):
         read()
     assert time.monotonic() - started < 20
+
+
+def test_a_text_that_goes_round_in_circles(path: Path) -> None:
+    """A text of 130 MB in a file of 3 MB: its pages come again and again."""
+    length, claimed = 3_000_000, 130_000_000
+    write_run(path, 2)
+    with sqlite3.connect(path) as db:
+        db.execute("INSERT INTO progress VALUES (99, ?, 1)", ("x" * length,))
+    db.close()
+    data = bytearray(path.read_bytes())
+    header = b"\x07\x00" + varint(13 + 2 * length) + b"\x09"  # its size, then the types: NULL, text, the number 1
+    at = data.index(varint(len(header) + length) + varint(99) + header)
+    forged = b"\x07\x00" + varint(13 + 2 * claimed) + b"\x09"
+    assert len(forged) == len(header)
+    cell = varint(len(forged) + claimed) + varint(99) + forged
+    data[at : at + len(cell)] = cell
+    pages = [p for p in range(0, len(data), 4096) if data[p + 4 : p + 4096].count(b"x") == 4092]
+    for p in pages:  # each points to the next: the last now to the first
+        if int.from_bytes(data[p : p + 4], "big") * 4096 - 4096 not in pages:
+            data[p : p + 4] = (pages[0] // 4096 + 1).to_bytes(4, "big")
+    path.write_bytes(data)
+    tracemalloc.start()
+    with pytest.raises(StoreError, match="more than a file of its size can"):
+        History(path).progress()
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    tracemalloc.stop()
 
 
 def test_forged_checksums(path: Path) -> None:

@@ -6,6 +6,7 @@ import ctypes
 import importlib
 import os
 import platform
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -37,14 +38,15 @@ def _kernel() -> str:
     OpenBLAS chooses it by the processor, or by OPENBLAS_CORETYPE, when it is loaded.
     """
     # A symbol is looked for in the libraries that this extension has loaded, too.
-    library = ctypes.CDLL(str(importlib.import_module("numpy.linalg._umath_linalg").__file__))
-    for prefix in ("scipy_", ""):
-        for suffix in ("64_", ""):
-            name = f"{prefix}openblas_get_corename{suffix}"
-            if hasattr(library, name):
-                function = getattr(library, name)
-                function.restype = ctypes.c_char_p
-                return str(function().decode())
+    with suppress(OSError):
+        library = ctypes.CDLL(str(importlib.import_module("numpy.linalg._umath_linalg").__file__))
+        for prefix in ("scipy_", ""):
+            for suffix in ("64_", ""):
+                name = f"{prefix}openblas_get_corename{suffix}"
+                if hasattr(library, name):
+                    function = getattr(library, name)
+                    function.restype = ctypes.c_char_p
+                    return str(function().decode())
     return str(_configuration().get("Build Dependencies", {}).get("blas", {}).get("name", "unknown"))
 
 
