@@ -16,7 +16,7 @@ from eglearn.cli import main
 from eglearn.report import write_report
 from eglearn.store import History
 
-BUDGET = 700
+BUDGET = 500
 
 
 def stop_at(batch):
@@ -37,19 +37,26 @@ def with_other_digits(monkeypatch, size):
     monkeypatch.setattr(AskTell, "_to_x", shifted)
 
 
+def fails(x):
+    """One point in four, anywhere."""
+    return int(abs(x[0]) * 1e7) % 4 == 0
+
+
 @pytest.fixture
 def counted():
     calls = []
 
     def objective(x):
         calls.append(x.copy())
-        return f(x)
+        if fails(x):
+            raise ValueError("no mesh")
+        return float(np.sum((x - 1) ** 2))
 
     objective.calls = calls
     return objective
 
 
-@pytest.mark.parametrize("keep", ["all", "improvements", "none"])
+@pytest.mark.parametrize("keep", ["all", "none"])
 @pytest.mark.parametrize("stopped", [3, 33])
 @pytest.mark.parametrize("size", [1e-9, 1e-3])
 def test_a_run_goes_on_with_other_digits(tmp_path, monkeypatch, counted, size, stopped, keep):
@@ -69,7 +76,7 @@ def test_a_run_goes_on_with_other_digits(tmp_path, monkeypatch, counted, size, s
     assert again.n_failed == failed > 0
     if keep == "all":
         assert again.fun <= first.fun
-        assert again.fun == min(f(x) for x in counted.calls if x[0] <= 3)
+        assert again.fun == min(float(np.sum((x - 1) ** 2)) for x in counted.calls if not fails(x))
     moved = [batch for batch, _ in table_without_x(options["store"]) if batch < 0]
     if size == 1e-9 and keep == "all":
         assert not moved  # each stored point answered the one that was asked for
