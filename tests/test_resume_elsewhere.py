@@ -147,7 +147,7 @@ from eglearn.algorithms.environment import environment
 from eglearn.cli import main
 from eglearn.report import write_report
 rng = np.random.default_rng(1)
-A = rng.standard_normal((60, 60))
+A = rng.standard_normal((30, 30))
 def f(x):
     return float(np.sum((A * (x - 0.3)).sum(axis=1) ** 2))
 calls = []
@@ -156,7 +156,7 @@ def objective(x):
     if len(calls) > int(sys.argv[2]):
         raise KeyboardInterrupt
     return f(x)
-result = minimize(objective, [(-5, 5)] * 60, budget=2000, store=sys.argv[1])
+result = minimize(objective, [(-5, 5)] * 30, budget=800, store=sys.argv[1])
 print(environment()["kernel"], result.nfev, len(calls), result.status.name)
 """
 
@@ -169,10 +169,10 @@ def test_a_run_goes_on_with_another_kernel_and_other_threads(tmp_path):
         assert done.returncode == 0, done.stderr
         return done.stdout.split(), done.stderr
 
-    run(1100, OPENBLAS_CORETYPE="Haswell", OPENBLAS_NUM_THREADS="1")
+    run(450, OPENBLAS_CORETYPE="Haswell", OPENBLAS_NUM_THREADS="1")
     (kernel, nfev, calls, status), err = run(10**6, OPENBLAS_NUM_THREADS="2")
-    assert (nfev, status) == ("2000", "BUDGET")
-    assert int(calls) == 2000 - 1100  # all that had been evaluated counts
+    assert (nfev, status) == ("800", "BUDGET")
+    assert int(calls) == 800 - 450  # all that had been evaluated counts
     assert err.count("the last digits may differ") == 1
     assert "threads was '1'" in err
     if kernel != "Haswell":
