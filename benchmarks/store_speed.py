@@ -18,7 +18,7 @@ import numpy as np
 
 from eglearn import serialize
 from eglearn.evaluation.base import Outcome
-from eglearn.store import Store, layout
+from eglearn.store import Store, connection, layout
 
 LIMIT_MS = 0.2
 
@@ -43,7 +43,7 @@ def bare_seconds(path: Path, x: np.ndarray, batches: int) -> float:
         for row, raw in enumerate(map(layout.point_bytes, x))
     ]
     begin = time.perf_counter()
-    db = layout.connect(path, "rwc")
+    db = connection.connect(path, "rwc")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     layout.create_tables(db, {})

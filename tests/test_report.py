@@ -283,7 +283,9 @@ def test_without_an_evaluation(chromium: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("algorithm", [AutoEGL, EGL])
 def test_one_of_everything(chromium: str, tmp_path: Path, algorithm: type[AutoEGL | EGL]) -> None:
     store = tmp_path / "one.egl"
-    minimize(lambda x: 7.0, [(-5, 4)], budget=1, store=store, algorithm=algorithm, settings=algorithm.settings_class()(m=5))
+    minimize(
+        lambda x: 7.0, [(-5, 4)], budget=1, store=store, algorithm=algorithm, settings=algorithm.settings_class()(m=5)
+    )
     dom, page = opened(chromium, store)
     for words in (" · 1 dimension · ", "in 1 batch<", "The best point (1 coordinate)", "<th>1 coordinate</th>"):
         assert words in dom

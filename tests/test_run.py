@@ -64,7 +64,7 @@ def child(path, log, pause=0.0, workers=1):
     )
 
 
-def test_a_run_killed_again_and_again_ends_as_if_it_had_not_been(tmp_path):
+def test_a_run_killed_again_and_again_ends_as_if_it_had_not_been(tmp_path, survived):
     whole = minimize(f, BOX, budget=800, seed=5, store=tmp_path / "whole.egl")
     path, log = tmp_path / "killed.egl", tmp_path / "log"
     rng = random.Random(0)
@@ -87,6 +87,7 @@ def test_a_run_killed_again_and_again_ends_as_if_it_had_not_been(tmp_path):
     assert process.returncode == 0
     assert (value, x) == (whole.fun.hex(), whole.x.tobytes().hex())
     assert table(path) == table(tmp_path / "whole.egl")
+    survived("kills", kills)
 
 
 def test_finished_points_are_not_evaluated_again(tmp_path):

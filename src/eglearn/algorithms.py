@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ._typing import State
 from .asktell import AskTell
 from .auto.default import Auto, AutoSettings
 from .auto.plan import Plan
@@ -146,4 +147,15 @@ def find_algorithm(wanted: Any, settings: Any = None) -> type[AskTell]:
     return kind
 
 
-__all__ = ["ALGORITHMS", "EGL", "IGL", "AskTell", "AutoEGL", "ConvergentEGL", "find_algorithm"]
+def optimiser_from(state: State) -> AskTell:
+    """The optimiser that ``AskTell.state()`` described, whatever its algorithm.
+
+    Examples
+    --------
+    >>> optimiser_from(EGL([(-1, 1)] * 2, budget=100).state())
+    <EGL in 2 coordinates: 0 of 100 evaluations, lowest value nan>
+    """
+    return ALGORITHMS[state["algorithm"]].from_state(state)
+
+
+__all__ = ["ALGORITHMS", "EGL", "IGL", "AskTell", "AutoEGL", "ConvergentEGL", "find_algorithm", "optimiser_from"]

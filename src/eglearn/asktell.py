@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._typing import Array, State
-from .batch import SAME_POINT, Batch
+from .batch import SAME_POINT, Batch, checked
 from .box import Box, make_box
 from .environment import differing, environment
 from .learning.values import ENTERS
@@ -211,9 +211,13 @@ class AskTell:
         y : array-like (k,) or number
             NaN, None or an infinite value says that the evaluation failed.
         """
-        x, y = self._checked(x, y)
+        x, y = checked(self.box, x, y)
         batch = self._pending
         if batch is not None and np.array_equal(x, batch.x[rows := self._open(batch)]):  # the usual case
+            self._answer(batch, rows, y)
+        elif batch is not None and len(x) == len(rows) and self.box.near(batch.x[rows], x, SAME_POINT):
+            for row, point, u in zip(rows.tolist(), x, self.box.to_u(x), strict=True):  # in order, but rounded
+                batch.move(row, point, u)
             self._answer(batch, rows, y)
         else:
             self._sort_in(x, y)
@@ -234,29 +238,23 @@ class AskTell:
                     self._foreign.append((u, float(value)))
                 self._note_best(point, u, float(value))
 
+    def adopt(self, x: Array, y: Array) -> None:
+        """Hand over values (k,) that an earlier course of this run asked for, NaN: failed, and their points (k, n).
+
+        They are learned from like points that nobody asked for, but use up budget. Rows of NaN: points not known.
+        """
+        waiting, self._pending = self._pending, None
+        known = self.box.contains(x) & np.isfinite(y)  # a comparison with NaN is False
+        self._sort_in(x[known], y[known])
+        self.nfev += len(y)
+        self.n_failed += int((~np.isfinite(y)).sum())
+        if waiting is not None and self.nfev >= self.budget:  # the budget has cut off all of the batch
+            self._cut, self._foreign, waiting = {"batch": waiting.state(), **self._position()}, [], None
+        self._pending = waiting
+
     def _answer(self, batch: Batch, rows: npt.NDArray[np.intp], values: Array) -> None:
         self.nfev += len(rows)
         self.n_failed += batch.answer(rows, values)
-
-    def _checked(self, x: Any, y: Any) -> tuple[Array, Array]:
-        for name, given in (("x", x), ("y", y)):
-            if (kind := np.asarray(given).dtype).kind in "cSU":
-                raise ValueError(f"tell() takes numbers, but {name} holds {kind.name}: convert it first")
-        try:
-            points = np.array(x, dtype=np.float64)
-            values = np.atleast_1d(np.array(y, dtype=np.float64))
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"tell() takes numbers, NaN for failed evaluations ({error})") from error
-        if points.ndim == 1 and values.shape == (1,):
-            points = points[None]
-        if points.ndim != 2 or points.shape[1] != self.box.n:
-            raise ValueError(f"x has shape {points.shape}: it must be (k, {self.box.n})")
-        if values.shape != (len(points),):
-            raise ValueError(f"y has shape {values.shape} for {len(points)} points: it must be ({len(points)},)")
-        outside = ~self.box.contains(points)
-        if outside.any():
-            raise ValueError(f"x[{int(np.argmax(outside))}] is outside the bounds: such a point cannot be learned from")
-        return points + 0.0, values  # + 0.0 turns -0.0, which compares equal but has other bytes, into 0.0
 
     def _note_best(self, x: Array, u: Array, y: float) -> None:
         if not self._best_y <= y:  # also when it is NaN: nothing known yet
@@ -375,6 +373,11 @@ class AskTell:
         self._cut = state["cut"]
         self._go_to(state)
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .algorithms import optimiser_from
+
+        return optimiser_from, (self.state(),)
 
     def _environment(self) -> dict[str, Any]:
         return environment() | (self._search.environment() if self.n > 0 else {})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ._typing import Array, Mask, State
+from .box import Box
 from .serialize import copied
 
 # A told point this close to an asked one (as a fraction of the cube's half-width) is that point, rounded by its
@@ -59,7 +60,7 @@ class Batch:
         """The row that the point answers, or None for a point that nobody asked for."""
         if self.rows is None:
             self.rows = {}
-            for row, asked in enumerate(self.x + 0.0):  # + 0.0: see AskTell._checked
+            for row, asked in enumerate(self.x + 0.0):  # + 0.0: see checked
                 self.rows.setdefault(asked.tobytes(), []).append(row)
         same = self.rows.get(x.tobytes(), [])
         for row in same:
@@ -93,3 +94,25 @@ class Batch:
     def from_state(cls, state: State) -> Self:
         """The batch that ``state()`` described."""
         return cls(**{name: copied(value) for name, value in state.items()})
+
+
+def checked(box: Box, x: Any, y: Any) -> tuple[Array, Array]:
+    """What was told, as points (k, n) and values (k,)."""
+    for name, given in (("x", x), ("y", y)):
+        if (kind := np.asarray(given).dtype).kind in "cSU":
+            raise ValueError(f"tell() takes numbers, but {name} holds {kind.name}: convert it first")
+    try:
+        points = np.array(x, dtype=np.float64)
+        values = np.atleast_1d(np.array(y, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"tell() takes numbers, NaN for failed evaluations ({error})") from error
+    if points.ndim == 1 and values.shape == (1,):
+        points = points[None]
+    if points.ndim != 2 or points.shape[1] != box.n:
+        raise ValueError(f"x has shape {points.shape}: it must be (k, {box.n})")
+    if values.shape != (len(points),):
+        raise ValueError(f"y has shape {values.shape} for {len(points)} points: it must be ({len(points)},)")
+    outside = ~box.contains(points)
+    if outside.any():
+        raise ValueError(f"x[{int(np.argmax(outside))}] is outside the bounds: such a point cannot be learned from")
+    return points + 0.0, values  # + 0.0 turns -0.0, which compares equal but has other bytes, into 0.0

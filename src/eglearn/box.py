@@ -93,11 +93,15 @@ class Box:
         return inside
 
     def covers(self, x: Array, margin: float) -> bool:
-        """Whether a point (n,) is in the window, up to a share of its half width."""
-        free = x[self.free]
+        """Whether points (..., n) are all in the window, up to a share of its half width."""
+        free = x[..., self.free]
         with np.errstate(over="ignore"):
             low, high = self._low - margin * self._half, self._high + margin * self._half
         return bool(((free >= low) & (free <= high)).all())
+
+    def near(self, a: Array, b: Array, margin: float) -> bool:
+        """Whether points (..., n) are where others are, up to a share of the window's half width; b in the window."""
+        return self.covers(b, margin) and bool((np.abs(self.to_u(a) - self.to_u(b)) <= margin).all())
 
     def confines(self, x: Array) -> bool:
         """Whether a point (n,) is at the edge of the window, or beyond, in a coordinate that has no bound there."""

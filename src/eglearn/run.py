@@ -15,6 +15,7 @@ import numpy as np
 
 from .algorithms import AskTell, find_algorithm
 from .evaluation import Command, Evaluator, ObjectiveError, Outcome, make_evaluator
+from .recall import Memory
 from .result import Result, Status, counted, describe
 from .serialize import dumps
 from .settings import Settings
@@ -85,8 +86,8 @@ def minimize(
     retries : int
         How often a failed evaluation is tried again.
     store : path or None
-        A file for history and checkpoints. If it exists, the run in it is continued, bit for bit; that its values
-        are those of ``fun`` is for the user to know.
+        A file for history and checkpoints. If it exists, the run in it is continued, bit for bit where versions,
+        threads and processor are the same; that its values are those of ``fun`` is for the user to know.
     keep_x : {"all", "improvements", "none"}
         Which points the store keeps; values are always kept.
     about : mapping or None
@@ -195,13 +196,13 @@ class _Loop:
         self.raises, self.penalty, self.limits = raises, penalty, limits
         self.n_failed = 0
         self.first_error: str | None = None
-        self.reported = -1  # the last batch whose progress the store has
+        self.memory = Memory(store, self._count)
 
     def resume(self) -> None:
         """Go on from the store's newest checkpoint, and learn from whatever was evaluated after it."""
         if self.store is None:
             return
-        self.reported = max((row["batch"] for row in self.store.progress()), default=-1)
+        self.memory.reported = max((row["batch"] for row in self.store.progress()), default=-1)
         checkpoint = self.store.latest_checkpoint()
         if checkpoint is not None:
             batch, state = checkpoint
@@ -212,16 +213,19 @@ class _Loop:
                     f"{self.store.path} cannot be continued ({error}): use the eglearn that wrote it"
                 ) from error
             for evaluation in self.store.evaluations(with_x=False):
-                if evaluation.batch <= batch:
+                if max(evaluation.batch, -1 - evaluation.batch) <= batch:  # or set aside up to there
                     self._count(evaluation.outcome)
         before = len(self.store.notes)
         for note in self.store.notes:
             _LOG.warning("%s", note)
         while self.stop() is None:
-            x = self.optimiser.ask()
-            if len(self.store.values(self.optimiser.nit, x)) < len(x):
+            x, known = self.memory.ask(self.optimiser)
+            if len(known) < len(x):
                 break
-            self.one_batch()
+            if len(x):
+                self.one_batch()
+        else:
+            self.memory.end(self.optimiser)
         for note in dict.fromkeys(self.store.notes[before:]):  # damaged rows; each batch is looked at twice
             _LOG.warning("%s", note)
 
@@ -244,12 +248,14 @@ class _Loop:
         An interruption tells what has arrived before it goes on its way: no finished evaluation is lost.
         """
         number = self.optimiser.nit
-        x = self.optimiser.ask()
-        known = self.store.values(number, x) if self.store is not None else {}
+        x, known = self.memory.ask(self.optimiser)
+        if not len(x):
+            return
         y = np.full(len(x), np.nan)
         answered = np.zeros(len(x), dtype=bool)
-        for row, outcome in known.items():
-            y[row], answered[row] = self._count(outcome), True
+        at = x.copy() if known else x
+        for row, (outcome, place) in known.items():
+            y[row], answered[row], at[row] = self._count(outcome), True, place
         missing = np.flatnonzero(~answered)
         begun = time.perf_counter()
         try:
@@ -262,9 +268,9 @@ class _Loop:
                     self.store.record(number, row, x[row], outcome)
         finally:
             evaluated = time.perf_counter()
-            self.optimiser.tell(x[answered], y[answered])
+            self.optimiser.tell(at[answered], y[answered])
         learned = time.perf_counter()
-        if self.store is not None and number > self.reported:
+        if self.store is not None and number > self.memory.reported:
             due = number % _CHECKPOINT_EVERY == _CHECKPOINT_EVERY - 1
             progress = self.optimiser.progress() | {
                 "best": self.found,

@@ -112,6 +112,14 @@ class Folder:
         return out
 
 
+@pytest.fixture(autouse=True, scope="session")
+def state_home(tmp_path_factory):
+    """The key that signs runs is not that of who tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture
 def folder(tmp_path):
     return Folder(tmp_path)

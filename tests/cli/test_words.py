@@ -235,15 +235,24 @@ def test_bounds_file(inside, folder):
     ("words", "expected"),
     [
         ((*EGL, "--model", "constant"), EGLSettings(model="constant")),
-        ((*EGL, "--preset", "authors-code", "--model", "affine", "--jump"), EGLSettings.authors_code(2, model="affine")),
+        (
+            (*EGL, "--preset", "authors-code", "--model", "affine", "--jump"),
+            EGLSettings.authors_code(2, model="affine"),
+        ),
         (
             (*EGL, "--preset", "paper-latent", "--model", "constant", "--m", "8"),
             EGLSettings.paper_latent(2, model="constant", m=8),
         ),
         (("--algorithm", "convergent-egl"), ConvergentSettings()),
-        (("--algorithm", "convergent-egl", "--m", "9", "--gamma-alpha", "0.5"), ConvergentSettings(m=9, gamma_alpha=0.5)),
+        (
+            ("--algorithm", "convergent-egl", "--m", "9", "--gamma-alpha", "0.5"),
+            ConvergentSettings(m=9, gamma_alpha=0.5),
+        ),
         ((*EGL, "--anchor", "none", "--output-map", "none", "--order", "none"), EGLSettings(output_map="none")),
-        ((*EGL, "--model", "least-change", "--output-map", "ranks"), EGLSettings(model="least-change", output_map="ranks")),
+        (
+            (*EGL, "--model", "least-change", "--output-map", "ranks"),
+            EGLSettings(model="least-change", output_map="ranks"),
+        ),
         (("--m", "9"), AutoSettings(m=9)),
         (("--algorithm", "cma-es"), ALGORITHMS["cma-es"].settings_class()()),
     ],
@@ -293,9 +302,14 @@ def test_help_mentions_everything(inside, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     code, out, _ = inside("run", "--help")
     assert code == 0
+    assert "eglearn settings" in out
+    code, settings, _ = inside("settings")
+    assert code == 0
     for field in dataclasses.fields(EGLSettings):
-        assert f"--{field.name.replace('_', '-')} " in out
-        assert " ".join(field.metadata["meaning"].split()[:3]) in out
+        option = f"--{field.name.replace('_', '-')} "
+        assert option in settings
+        assert option not in out  # forty of them would hide the others
+        assert " ".join(field.metadata["meaning"].split()[:3]) in settings
     for text in ('{"id": 0, "x": [0.5, -1.0]}', '{"id": 0, "y": 1.25}', "docs/evaluation.md"):
         assert text in " ".join(out.replace("│", " ").split())  # wherever lines end
     assert "OBJECTIVE  The function to minimise, as module:function" in out
@@ -303,7 +317,7 @@ def test_help_mentions_everything(inside, monkeypatch):
     assert "STORE      The file of a run." in out
     assert "OBJECTIVE  The function to minimise, as module:function" in out
     _, out, _ = inside("--help")
-    for word in ("run", "resume", "show", "export", "report", "130 interrupted", "--debug"):
+    for word in ("run", "resume", "show", "export", "report", "backup", "settings", "130 interrupted", "--debug"):
         assert word in out
 
 
@@ -334,7 +348,7 @@ def test_without_the_extra(package, start):
     code = f"import sys; sys.modules[{package!r}] = None; sys.argv[1:] = ['show', 'a.egl']; {start}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
-    assert "pip install 'eglearn[cli]'" in one_sentence(done.stderr)
+    assert "pip install 'eglearn[cli]' (in a checkout: pip install '.[cli]')" in one_sentence(done.stderr)
 
 
 def test_report(inside, folder):

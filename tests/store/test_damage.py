@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from tests.store.driver import IDENTITY, M, outcome, point, same, state, write_batches
 
 from eglearn.store import History, Store, StoreError
+
+SEEDS = 40 if "EGLEARN_SOAK" in os.environ else 1  # times as many
+Survived = Callable[[str, int], None]
 
 
 def assert_only_true_things(path: Path) -> str:
@@ -17,7 +22,9 @@ def assert_only_true_things(path: Path) -> str:
             assert found is None or np.array_equal(found[1]["z"], state(found[0])["z"])
             for batch in range(10):
                 x = np.array([point(batch, row) for row in range(M)])
-                assert all(same(value, outcome(batch, row)) for row, value in store.values(batch, x).items())
+                for row, (value, place) in store.answers(batch, x).items():
+                    assert same(value, outcome(batch, row))
+                    assert np.array_equal(place, x[row])
             for e in store.evaluations():
                 assert same(e.outcome, outcome(e.batch, e.row)) or "damaged" in e.outcome.error
                 assert e.x is None or np.array_equal(e.x, point(e.batch, e.row))
@@ -42,17 +49,18 @@ def overwritten(data: bytes, rng: random.Random) -> bytes:
 ENDS = {"refused", "none", "batch 5", "batch 8"}
 
 
-def test_random_damage(path: Path, finished: bytes) -> None:
+def test_random_damage(path: Path, finished: bytes, survived: Survived) -> None:
     ends = set()
-    for seed in range(30):
+    for seed in range(30 * SEEDS):
         path.write_bytes(overwritten(finished, random.Random(seed)))
         ends.add(assert_only_true_things(path))
     assert {"refused", "batch 8"} <= ends <= ENDS
+    survived("damaged files", 30 * SEEDS)
 
 
-def test_random_damage_after_a_kill(path: Path, interrupted: dict[str, bytes]) -> None:
+def test_random_damage_after_a_kill(path: Path, interrupted: dict[str, bytes], survived: Survived) -> None:
     ends = set()
-    for seed in range(25):
+    for seed in range(25 * SEEDS):
         rng = random.Random(seed)
         spoilt = rng.choice(["", "-wal"])
         path.with_name(path.name + "-shm").unlink(missing_ok=True)
@@ -61,6 +69,7 @@ def test_random_damage_after_a_kill(path: Path, interrupted: dict[str, bytes]) -
             path.with_name(path.name + ending).write_bytes(data)
         ends.add(assert_only_true_things(path))
     assert {"batch 5", "batch 8"} <= ends <= ENDS
+    survived("damaged files", 25 * SEEDS)
 
 
 def test_cut_short(path: Path, finished: bytes) -> None:
@@ -71,9 +80,9 @@ def test_cut_short(path: Path, finished: bytes) -> None:
     assert {"refused", "batch 5"} <= set(ends.values()) <= ENDS
 
 
-def test_reading_damaged_files(path: Path, finished: bytes) -> None:
+def test_reading_damaged_files(path: Path, finished: bytes, survived: Survived) -> None:
     texts = []
-    for seed in range(60):
+    for seed in range(60 * SEEDS):
         path.write_bytes(overwritten(finished, random.Random(seed)))
         try:
             history = History(path)
@@ -85,6 +94,7 @@ def test_reading_damaged_files(path: Path, finished: bytes) -> None:
             texts.append(str(error))
     assert texts
     assert all(path.name in text for text in texts)
+    survived("damaged files", 60 * SEEDS)
 
 
 def test_what_can_be_read_moves_to_a_new_file(path: Path, finished: bytes) -> None:

@@ -26,7 +26,7 @@ def test_a_clean_close_leaves_one_file(path: Path) -> None:
 
 
 def test_close_beside_a_busy_reader_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eglearn.store.layout._PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("eglearn.store.connection._PATIENCE_SECONDS", 0.1)
     store = Store(path, IDENTITY)
     write_batches(store, 3)
     reader = sqlite3.connect(path)

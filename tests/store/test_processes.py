@@ -159,6 +159,53 @@ def test_a_second_process_is_refused_until_the_first_dies(path: Path, fork: bool
     assert alone(path)
 
 
+ROUNDS = int(os.environ.get("EGLEARN_ROUNDS", "40"))
+
+
+def test_of_processes_that_begin_at_the_same_moment_exactly_one_runs(path: Path) -> None:
+    # Forked children wait for a pipe to be closed, open the same new file, and hold it until all have tried.
+    code = f"""
+for trial in range({ROUNDS}):
+    here = path.with_name(f"run{{trial}}.egl")
+    go_read, go = os.pipe()
+    end_read, end = os.pipe()
+    said_read, said = os.pipe()
+    children = []
+    for k in range(3):
+        if (child := os.fork()) == 0:
+            os.close(go)
+            os.close(end)
+            os.read(go_read, 1)
+            time.sleep(random.Random(trial * 3 + k).choice([0, 0, 0.0005, 0.002]))
+            try:
+                store = Store(here, IDENTITY)
+            except StoreError as error:
+                os.write(said, b"r" if "in use by" in str(error) else b"?" + str(error).encode())
+                os._exit(0)
+            os.write(said, b"o")
+            os.read(end_read, 1)
+            store.record(0, 0, point(0, 0), outcome(0, 0))
+            store.close()
+            os._exit(0)
+        children.append(child)
+    os.close(go)
+    answers = b""
+    while len(answers) < 3:
+        answers += os.read(said_read, 1000)
+    os.close(end)
+    for child in children:
+        os.waitpid(child, 0)
+    for descriptor in (go_read, end_read, said_read, said):
+        os.close(descriptor)
+    say(answers.decode(), len(list(History(here).evaluations())), *(p.name for p in path.parent.glob(here.name + "?*")))
+"""
+    answers = finish(child(code, path))
+    assert len(answers) == ROUNDS
+    for opened, count, *left in answers:
+        assert sorted(opened) == ["o", "r", "r"], answers
+        assert (count, left) == ("1", [])
+
+
 def test_a_second_opening_in_one_process_is_refused(path: Path) -> None:
     with Store(path, IDENTITY) as store:
         with pytest.raises(StoreError, match=f"already open in this process .{os.getpid()}."):

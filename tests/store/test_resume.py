@@ -66,12 +66,44 @@ def test_points_are_compared_with_those_evaluated(path: Path, keep: Any) -> None
     with Store(path, IDENTITY, keep_x=keep) as store:
         for row in (5, 2):
             store.record(0, row, x[row], outcome(0, row))
-        assert set(store.values(0, x)) == {2, 5}
-        x[2, 0] = np.nextafter(x[2, 0], 9)
-        with pytest.raises(StoreMismatch, match=r"row 2 of batch 0 .* another point"):
-            store.values(0, x)
-        with pytest.raises(StoreMismatch, match="another point"):
-            store.values(0, x[:2])
+        assert all(same(value, outcome(0, row)) for row, (value, _) in store.answers(0, x).items())
+        assert {row: place.tobytes() for row, (_, place) in store.answers(0, x).items()} == {
+            row: x[row].tobytes() for row in (2, 5)
+        }
+        asked = x.copy()
+        asked[2, 0] = np.nextafter(x[2, 0], 9)
+        (_, second), (_, fifth) = store.answers(0, asked)[2], store.answers(0, asked[:3])[5]
+        if keep == "all":
+            assert np.array_equal(second, x[2])
+            assert np.array_equal(fifth, x[5])
+        else:
+            assert second is fifth is None
+
+
+def test_evaluations_are_set_aside_and_lost_by_nothing(path: Path) -> None:
+    with Store(path, IDENTITY) as store:
+        write_batches(store, 4)
+        before = {(e.batch, e.row): e for e in store.evaluations()}
+        store.set_aside(2, keep=(1, 4))
+        store.record(2, 0, point(9, 0), outcome(9, 0))
+        assert [row["batch"] for row in store.progress()] == [0, 1]
+        assert set(store.values(2)) == {0, 1, 4}
+        assert store.count_from(3) == 0
+        assert store.count_from(2) == 3
+        # A second time, earlier: what was set aside goes along.
+        store.set_aside(1, keep=())
+        assert store.count_from(1) == 0
+    seen = {(e.batch, e.row): e for e in History(path).evaluations()}
+    assert len(seen) == len(before) + 1
+    aside = [e for e in seen.values() if e.batch < 0]
+    assert [(e.batch, e.row) for e in aside] == [(-2, row) for row in range(len(aside))]
+    kept = {e.x.tobytes(): e.outcome for e in aside}
+    assert kept[point(9, 0).tobytes()].y == outcome(9, 0).y
+    for (batch, row), e in before.items():
+        if batch >= 1:
+            assert same(kept[e.x.tobytes()], outcome(batch, row))
+        else:
+            assert same(seen[batch, row].outcome, e.outcome)
 
 
 def test_a_changed_value_is_left_out_and_can_be_recorded_again(path: Path) -> None:
@@ -162,4 +194,12 @@ def test_other_versions_are_only_noted(path: Path) -> None:
         assert store.notes == []
     with Store(path, IDENTITY, {"numpy": "2.2", "threads": 2}) as store:
         (note,) = store.notes
-    assert f"numpy was '2.1' when {path} was begun and is '2.2' now" in note
+    assert note == f"numpy was '2.1' when {path} was begun and is '2.2' now: the last digits may differ"
+
+
+def test_all_that_changed_is_told_in_one_sentence(path: Path) -> None:
+    with Store(path, IDENTITY, {"numpy": "2.1", "threads": "2"}):
+        pass
+    with Store(path, IDENTITY, {"numpy": "2.2", "threads": "1", "kernel": "Haswell"}) as store:
+        (note,) = store.notes
+    assert note.endswith("is '2.2' now, threads was '2' and is '1': the last digits may differ")

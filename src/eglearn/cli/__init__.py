@@ -1,4 +1,4 @@
-"""The command ``eglearn``: run, resume, show, export, report.
+"""The command ``eglearn``: run, resume, show, export, report, backup, and more.
 
 Exit codes:
 
@@ -23,7 +23,7 @@ import traceback
 from collections.abc import Sequence
 
 from .. import __version__
-from .errors import Failure, exit_code, sentence
+from .errors import Failure, exit_code, installing, sentence
 
 __all__ = ["main"]
 
@@ -59,7 +59,7 @@ def _launch(words: list[str]) -> int:
         for package in ("cyclopts", "rich"):
             importlib.import_module(package)
     except ImportError as error:
-        raise Failure("the command line needs two more packages: pip install 'eglearn[cli]'") from error
+        raise Failure(f"the command line needs two more packages: {installing('cli')}") from error
     from .app import launch
 
     return launch(words)

@@ -11,9 +11,10 @@ from cyclopts import App, CycloptsError, Parameter
 
 from .. import __version__
 from ..result import counted
-from .errors import Failure, Usage
+from ..store.errors import understood
+from .errors import Failure, Usage, visible
 from .lab import add_commands
-from .options import Given, read_config, resume_options, run_options, with_options
+from .options import Given, read_config, resume_options, run_options, settings_options, with_options
 
 _HELP = """Minimise functions that can only be evaluated, by learning their gradient.
 
@@ -31,6 +32,7 @@ def run(objective: str | None = None, /, **given: Any) -> int:
 
     Modules are also looked for in the current folder. History and checkpoints go to a file (--store), from which
     the run goes on if it is interrupted: run the same command again, or 'eglearn resume'. --debug shows tracebacks.
+    The settings of the algorithm can be given here, too, and are listed by 'eglearn settings'.
     Example: eglearn run simulation:loss --dim 40 --bounds -5 5 --budget 150000 --workers 4
 
     Parameters
@@ -50,7 +52,8 @@ def run(objective: str | None = None, /, **given: Any) -> int:
 def resume(store: str, objective: str | None = None, /, **given: Any) -> int:
     """Go on with the run in the file STORE, bit for bit as if it had never stopped; with more evaluations if you like.
 
-    OBJECTIVE or --command is needed only if a Python program began the run, or if it has another name now.
+    OBJECTIVE or --command is needed only if a Python program began the run, or if it has another name now. If you did
+    not begin the run yourself, in this folder, you are asked before the command or module is run that the file names.
 
     Parameters
     ----------
@@ -63,6 +66,18 @@ def resume(store: str, objective: str | None = None, /, **given: Any) -> int:
     from .running import execute
 
     return execute(old_job(store, objective, given), quiet=bool(given.get("quiet")), as_json=bool(given.get("json")))
+
+
+@app.command(name="settings")
+def list_settings() -> int:
+    """List the settings of the algorithm, which 'eglearn run' takes as options.
+
+    All but --m select EGL, the paper's algorithm 3. In a --config file they have the same names.
+    """
+    listed = App(name="eglearn run", help=list_settings.__doc__, help_flags=[], version_flags=[])
+    listed.default(with_options(settings_options())(lambda **given: 0))
+    listed.help_print([])
+    return 0
 
 
 @app.command
@@ -78,7 +93,9 @@ def show(store: str, /, *, json: Annotated[bool, _Flag] = False) -> int:
     """
     from .summary import rows, summarise
 
-    data = summarise(store)
+    with understood(store):
+        data = summarise(store)
+        lines = rows(data)
     if json:
         return _write_json(data)
     from rich import box
@@ -86,11 +103,11 @@ def show(store: str, /, *, json: Annotated[bool, _Flag] = False) -> int:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.ROUNDED, show_header=False, title=Text(store), title_justify="left")
+    table = Table(box=box.ROUNDED, show_header=False, title=Text(visible(store)), title_justify="left")
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, text in rows(data):
-        table.add_row(name, Text(text))
+    for name, text in lines:
+        table.add_row(name, Text(visible(text)))
     Console().print(table)
     return 0
 
@@ -110,8 +127,32 @@ def export(store: str, /, *, to: str, force: Annotated[bool, _Flag] = False) -> 
     """
     from .export import export as write
 
-    count = write(store, to, force)
-    sys.stdout.write(f"{counted(count, 'evaluation')} written to {to}\n")
+    with understood(store):
+        count = write(store, to, force)
+    sys.stdout.write(f"{counted(count, 'evaluation')} written to {visible(to)}\n")
+    return 0
+
+
+@app.command
+def backup(store: str, copy: str, /, *, without_log: Annotated[bool, _Flag] = False) -> int:
+    """Copy the run in the file STORE to the new file COPY, also while it goes on.
+
+    While a run goes on, and after it was killed, a part of it is in a log beside the file (STORE-wal): copying the file
+    alone by other means would miss that part.
+
+    Parameters
+    ----------
+    store
+        The file of a run.
+    copy
+        The file to make; it must not exist.
+    without_log
+        Take what is in the file alone, if its log is lost.
+    """
+    from ..store import backup as make
+
+    count = make(store, copy, without_log=without_log)
+    sys.stdout.write(f"{counted(count, 'evaluation')} copied to {visible(copy)}\n")
     return 0
 
 
@@ -133,8 +174,9 @@ def report(store: str, /, *, out: str | None = None) -> int:
         write_report = importlib.import_module("eglearn.report").write_report
     except ModuleNotFoundError as error:
         raise Failure(f"reports need the package {error.name}: install it") from error
-    write_report(store, out)
-    sys.stdout.write(f"{out} written: open it in a browser\n")
+    with understood(store):
+        write_report(store, out)
+    sys.stdout.write(f"{visible(out)} written: open it in a browser\n")
     return 0
 
 

@@ -13,16 +13,17 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, TextIO, TypeVar
 
 from ..result import counted
+from .errors import visible
 from .job import Job
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.text import Text
 
     from ..result import Result
 
 _LINE_SECONDS = 5.0
 _SPEED_SECONDS = 30.0  # the speed is that of the last half minute
+_WIDE, _PAIR = 88, 27  # columns of a terminal: for the bar and the facts in one line, for a name and a number
 
 News = TypeVar("News")
 
@@ -44,8 +45,8 @@ class View(ABC, Generic[News]):
         """How it stands, on one line."""
 
     @abstractmethod
-    def render(self) -> RenderableType:
-        """How it stands, on some lines of a terminal."""
+    def render(self, width: int) -> RenderableType:
+        """How it stands, on some lines of a terminal that is so wide."""
 
 
 class Progress(View["Result"]):
@@ -98,7 +99,7 @@ class Progress(View["Result"]):
         done, left = texts.pop("done"), texts.pop("left")
         return ", ".join([done, *(f"{name} {text}" for name, text in texts.items()), left])
 
-    def render(self) -> RenderableType:
+    def render(self, width: int) -> RenderableType:
         """What is run, a bar, and the numbers."""
         from rich.console import Group
         from rich.table import Table
@@ -109,20 +110,22 @@ class Progress(View["Result"]):
         algorithm = arguments["algorithm"]
         model = f", {arguments['settings'].model} model" if algorithm.uses("model") else ""
         size = counted(len(arguments["bounds"]), "coordinate")
-        head = Text.assemble((self.job.name, "bold"), f"  {size}, {algorithm.name}{model}")
+        head = Text.assemble((visible(self.job.name), "bold"), f"  {size}, {algorithm.name}{model}")
         head.no_wrap, head.overflow = True, "ellipsis"
         texts = self.numbers()
         if self.result is None or not texts:
             return Group(head, Text(f"{elapsed} gone, no new batch yet", style="dim"))
-        share = bar(self.result.nfev, self.budget, texts["done"], f"{elapsed} gone", texts["left"])
+        share = bar(width, self.result.nfev, self.budget, texts["done"], f"{elapsed} gone", texts["left"])
         table = Table.grid(padding=(0, 2))
-        for _ in range(3):
-            table.add_column(style="dim")
-            table.add_column(min_width=15)  # so that nothing moves when a number gets longer
+        pairs = max(1, min(3, (width + 2) // _PAIR))
+        for _ in range(pairs):
+            table.add_column(style="dim", no_wrap=True)
+            table.add_column(min_width=min(15, max(1, width - 10)), overflow="fold")  # nothing moves as numbers grow
         styles = {"best": "bold", "failures": "bold red" if self.result.n_failed else ""}
-        for row in (("best", _extent(self.result.progress), "failures"), ("speed", "eps")):
-            cells = ((name, Text(texts[name], styles.get(name, ""))) for name in row)
-            table.add_row(*(text for pair in cells for text in pair))
+        names = ["best", "failures", _extent(self.result.progress), "speed", "eps"]
+        while row := names[:pairs]:
+            del names[:pairs]
+            table.add_row(*(part for name in row for part in (name, Text(texts[name], styles.get(name, "")))))
         return Group(head, share, table)
 
 
@@ -147,13 +150,19 @@ def duration(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds))) if math.isfinite(seconds) and seconds < 1e12 else "-"
 
 
-def bar(done: float, total: float, *facts: str | Text) -> RenderableType:
-    """A bar, and some facts beside it."""
+def bar(width: int, done: float, total: float, *facts: str) -> RenderableType:
+    """A bar, and some facts beside it, or below it in a narrow terminal."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
+    from rich.text import Text
 
     grid = Table.grid(padding=(0, 2))
-    grid.add_row(ProgressBar(total=max(total, 1), completed=done, width=28), *facts)
+    share = ProgressBar(total=max(total, 1), completed=done, width=min(28, width))
+    if width >= _WIDE:
+        grid.add_row(share, *map(Text, facts))  # plain words, which may hold brackets
+    else:
+        grid.add_row(share)
+        grid.add_row(Text(", ".join(facts)))
     return grid
 
 
@@ -198,7 +207,12 @@ class Display(Generic[Known]):
 
         # What is printed on the terminal meanwhile appears above the display; what goes to a file still does.
         console, here = Console(file=self.stream), sys.stderr.isatty()
-        return Live(get_renderable=self.progress.render, console=console, refresh_per_second=4, redirect_stderr=here)
+        return Live(
+            get_renderable=lambda: self.progress.render(console.width),
+            console=console,
+            refresh_per_second=4,
+            redirect_stderr=here,
+        )
 
 
 def make_display(job: Job, stream: TextIO, *, quiet: bool) -> Display[Progress]:

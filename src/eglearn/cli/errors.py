@@ -19,6 +19,22 @@ class Usage(Failure):
     code = USAGE
 
 
+def visible(text: str) -> str:
+    r"""Text that a terminal shows and does not obey: control characters and the like are spelled out.
+
+    Examples
+    --------
+    >>> visible("no \x1b[31mmesh\n")
+    'no \\x1b[31mmesh\\n'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def installing(extra: str) -> str:
+    """How to get the packages of an extra."""
+    return f"pip install 'eglearn[{extra}]' (in a checkout: pip install '.[{extra}]')"
+
+
 def exit_code(error: BaseException) -> int:
     """The exit code for an exception that ended a command."""
     if isinstance(error, Failure):
@@ -30,14 +46,15 @@ def exit_code(error: BaseException) -> int:
 
 def sentence(error: BaseException) -> str:
     """What the user reads about an exception, on one line."""
-    text = " ".join(str(error).split())
+    text = visible(" ".join(str(error).split()))
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     expected = isinstance(error, Failure | ImportError) or _is_known(error, "eglearn.store", "StoreError")
     if expected or _is_known(error, "eglearn.evaluation", "ObjectiveError"):
         return text
     if isinstance(error, OSError):
-        return f"{error.filename or 'a file'} cannot be used ({error.strerror or text}): check its name and its folder"
+        name = visible(str(error.filename or "a file"))
+        return f"{name} cannot be used ({error.strerror or text}): check its name and its folder"
     return f"unexpected {type(error).__name__} ({text}): run it again with --debug to see where it comes from"
 
 

@@ -1,7 +1,8 @@
 """``eglearn export``: the evaluations of a run as a table, one row each.
 
-Columns: batch, row (of the point in its batch), y, status (ok or failed), error, attempts, seconds, worker, time
-(seconds since 1970), x0, x1, ... (empty where the point was not kept). Numbers read back exactly.
+Columns: batch (below 0: see docs/guarantees.md), row (of the point in its batch), y, status (ok or failed), error,
+attempts, seconds, worker, time (seconds since 1970), x0, x1, ... (empty where the point was not kept). Numbers read
+back exactly.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import itertools
 import math
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ..store import History
+from ..store.copying import replacement
 from .errors import Failure, Usage
 
 _COLUMNS = {
@@ -43,17 +44,12 @@ def export(path: str, to: str, force: bool) -> int:
     history = History(path)
     if target.exists() and not force:
         raise Usage(f"{to} exists already: choose another name, or add --force to replace it")
-    part = target.with_name(target.name + ".part")  # so that nobody finds half a table under the right name
     try:
-        count = write(history, part)
-        os.replace(part, target)
+        with replacement(target, history.path) as part:  # nobody finds half a table under the right name
+            return write(history, part)
     except OSError as error:  # it would name the part
         reason = os.strerror(error.errno) if error.errno else error
         raise Failure(f"{to} cannot be written ({reason}): check its name, its folder and its disk") from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
-    return count
 
 
 def _names(history: History) -> list[str]:

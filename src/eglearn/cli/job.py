@@ -17,6 +17,7 @@ from ..result import counted
 from ..store import History, StoreError, StoreMismatch
 from .errors import Failure, Usage
 from .options import Given, make_settings, read_bounds
+from .trust import ask_for_trust, signature
 
 _CHANGEABLE = ("workers", "timeout", "retries", "vectorized", "keep_x", "target", "max_seconds")
 
@@ -36,9 +37,21 @@ class Job:
         return shlex.join(self.objective.words) if isinstance(self.objective, Command) else self.objective
 
     @property
+    def words(self) -> str | list[str]:
+        """The objective as the file of a run has it: a name, or the words of a command."""
+        return list(self.objective.words) if isinstance(self.objective, Command) else self.objective
+
+    @property
+    def once(self) -> bool:
+        """Whether it is a program that is started for each point."""
+        return bool(getattr(self.objective, "once", False))
+
+    @property
     def changeable(self) -> dict[str, Any]:
-        """The arguments that do not define the run: they may be others when it goes on."""
-        return {name: self.arguments[name] for name in _CHANGEABLE if name in self.arguments}
+        """The arguments that do not define the run: they may be others when it goes on. And who has run it, where."""
+        about = {name: self.arguments[name] for name in _CHANGEABLE if name in self.arguments}
+        signed = None if self.arguments.get("store") is None else signature(self)
+        return about | ({"once": True} if self.once else {}) | ({} if signed is None else {"signature": signed})
 
     def check(self) -> None:
         """See that the objective can be loaded; its module may be in the current folder."""
@@ -58,7 +71,7 @@ class Job:
 
 def new_job(objective: str | None, given: Given) -> Job:
     """The job that the options of ``run`` describe."""
-    what = _objective(objective, given.get("command"))
+    what = _objective(objective, given)
     if what is None:
         raise Usage("the objective is missing: name it, as in 'eglearn run module:function', or give --command")
     if "budget" not in given:
@@ -86,9 +99,13 @@ def new_job(objective: str | None, given: Given) -> Job:
 
 
 def old_job(path: str, objective: str | None, given: Given) -> Job:
-    """The job in the file of an earlier run; what is given replaces what was said then."""
+    """The job in the file of an earlier run; what is given replaces what was said then.
+
+    What the file names is run only if it was named here, or is trusted.
+    """
     history = History(path)
-    what = _objective(objective, given.get("command")) or _remembered(history)
+    named = _objective(objective, given)
+    what = named or _remembered(history)
     if what is None:
         raise Usage(f"{path} does not tell its objective: name it, as in 'eglearn resume {path} module:function'")
     identity = history.identity
@@ -109,18 +126,38 @@ def old_job(path: str, objective: str | None, given: Given) -> Job:
         raise StoreError(
             f"{path} does not describe a run that this eglearn can continue ({error}): use the version that began it"
         ) from error
-    return Job(what, _changes(history.about) | _changes(given) | arguments)
+    job = Job(what, _changes(history.about) | _changes(given) | arguments)
+    if named is None and not given.get("trust"):
+        ask_for_trust(job, history.about.get("signature"))
+    return job
 
 
 def _changes(given: Given) -> dict[str, Any]:
     return {name: given[name] for name in _CHANGEABLE if name in given}
 
 
-def _objective(name: str | None, command: str | None) -> str | Command | None:
+def _objective(name: str | None, given: Given) -> str | Command | None:
+    command, once = given.get("command"), bool(given.get("once"))
     if name is not None and command is not None:
         raise Usage(f"both an objective ({name}) and --command are given: leave out one of them")
+    if command is None:
+        if once:
+            raise Usage("--once is for programs: name one, as in --once --command './simulate {x}'")
+        return name
+    if not once and ("{x}" in command or "{file}" in command):
+        raise Usage(
+            f"the command {command!r} has a place for the point: add --once to start it for each point; else it is "
+            'kept alive, reads a line {"id": 0, "x": [0.5, -1.0]} for each, and answers by a line {"id": 0, "y": 1.25}'
+        )
+    return make_command(command, once)
+
+
+def make_command(command: str | list[str], once: bool) -> Command:
+    """An external program, started for each point or kept alive."""
+    kind: Any = Command
     try:
-        return name if command is None else Command(command)
+        made: Command = kind(command, once=True) if once else kind(command)
+        return made
     except ValueError as error:
         raise Usage(str(error)) from error
 
@@ -129,7 +166,9 @@ def _remembered(history: History) -> str | Command | None:
     """The objective of an earlier run; None if only the program that began it knows it."""
     told = history.environment.get("objective")
     if isinstance(told, list):
-        return Command(told)
+        if not told or not all(isinstance(word, str) for word in told):
+            return None
+        return make_command(told, history.about.get("once") is True)
     return told if isinstance(told, str) and "<" not in told and not told.startswith("__main__:") else None
 
 

@@ -45,6 +45,14 @@ _COMMAND: dict[str, tuple[Any, str]] = {
         'An external program as objective. It is kept alive, reads a line {"id": 0, "x": [0.5, -1.0]} for each point, '
         'and writes and flushes a line {"id": 0, "y": 1.25}; docs/evaluation.md has an example.',
     ),
+    "once": (
+        bool,
+        "Start the program of --command once for each point, as in --once --command './simulate {x}': {x} stands for "
+        "the coordinates, {file} for a file with one on each line; the last line that it writes is the value.",
+    ),
+}
+_TRUST: dict[str, tuple[Any, str]] = {
+    "trust": (bool, "Run the command or module that the file names without asking. Only if you know where it is from."),
 }
 _PROBLEM: dict[str, tuple[Any, str]] = {
     "dim": (int, "How many coordinates; not needed where bounds or x0 are given for each."),
@@ -60,7 +68,8 @@ _PROBLEM: dict[str, tuple[Any, str]] = {
     ),
     "preset": (
         Literal["default", "paper-coco", "authors-code", "paper-latent"],
-        "The settings to start from; those below are then changed one by one. [default: default]",
+        "The settings to start from; 'eglearn settings' lists those that can then be changed one by one. "
+        "[default: default]",
     ),
     "on-error": (str, "What a failed evaluation is: skip, raise (end the run), or a number. [default: skip]"),
 }
@@ -69,7 +78,7 @@ _FILES: dict[str, tuple[Any, str]] = {
     "no-store": (bool, "Keep no file: the run cannot be resumed."),
     "config": (str, "A TOML file with the same names as here; the command line wins."),
 }
-_WITHOUT_NO = {"vectorized", "no-store", "quiet", "json"}
+_WITHOUT_NO = {"vectorized", "no-store", "quiet", "json", "once", "trust"}
 
 
 def whole_number(hint: Any, tokens: Sequence[Token]) -> Any:
@@ -98,12 +107,17 @@ def run_options() -> Iterator[inspect.Parameter]:
     yield from _parameters("Problem", _COMMAND | _PROBLEM)
     yield from _parameters("Evaluation", _EVALUATION)
     yield from _parameters("Files and output", _FILES | _OUTPUT)
+    yield from _parameters("Settings of the algorithm", dict(_settings()), show=False)
+
+
+def settings_options() -> Iterator[inspect.Parameter]:
+    """The settings of the algorithm as parameters for cyclopts."""
     yield from _parameters("Settings of the algorithm", dict(_settings()))
 
 
 def resume_options() -> Iterator[inspect.Parameter]:
     """The options of ``resume``: what may change between two parts of a run."""
-    yield from _parameters("Evaluation (default: as before)", _MORE | _COMMAND | _EVALUATION)
+    yield from _parameters("Evaluation (default: as before)", _TRUST | _MORE | _COMMAND | _EVALUATION)
     yield from _parameters("Output", _OUTPUT)
 
 
@@ -144,7 +158,7 @@ def _settings() -> Iterator[tuple[str, tuple[Any, str]]]:
         yield field.name.replace("_", "-"), (hint, text)
 
 
-def _parameters(title: str, options: Mapping[str, tuple[Any, str]]) -> Iterator[inspect.Parameter]:
+def _parameters(title: str, options: Mapping[str, tuple[Any, str]], show: bool = True) -> Iterator[inspect.Parameter]:
     group = Group.create_ordered(title)
     for name, (hint, text) in options.items():
         details: dict[str, Any] = {"consume_multiple": True} if get_origin(hint) is list else {}
@@ -152,7 +166,8 @@ def _parameters(title: str, options: Mapping[str, tuple[Any, str]]) -> Iterator[
             details["negative"] = ""
         if int in (hint, *get_args(hint)):
             details["converter"] = whole_number
-        how = Parameter(name=f"--{name}", help=text, group=group, show_default=False, show_choices=True, **details)
+        details |= {"name": f"--{name}", "help": text, "group": group, "show": show}
+        how = Parameter(show_default=False, show_choices=True, **details)
         annotation = Annotated[hint | None, how]  # type: ignore[valid-type]
         yield inspect.Parameter(
             name.replace("-", "_"), inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
@@ -178,7 +193,9 @@ def read_config(path: str, parse: Callable[[list[str]], Given]) -> Given:
     content = {key.replace("_", "-"): value for key, value in content.items()}
     known = {p.name.replace("_", "-") for p in run_options()} - {"config"} | {"objective"}
     if unknown := sorted(content.keys() - known):
-        raise Usage(f"unknown in {path}: {', '.join(unknown)}; 'eglearn run --help' lists all names")
+        raise Usage(
+            f"unknown in {path}: {', '.join(unknown)}; 'eglearn run --help' and 'eglearn settings' list all names"
+        )
     given: Given = {}
     if isinstance(content.get("bounds"), list) and all(isinstance(pair, list) for pair in content["bounds"]):
         given["bounds"] = _pairs(content.pop("bounds"), path)

@@ -16,7 +16,7 @@ from ..result import Result, Status
 from ..run import minimize
 from ..store import History, StoreError
 from .display import make_display
-from .errors import ALL_FAILED, INTERRUPTED, STORE, Usage
+from .errors import ALL_FAILED, INTERRUPTED, STORE, Usage, visible
 from .job import Job
 
 _SHOWN_COORDINATES = 6
@@ -54,6 +54,10 @@ def execute(job: Job, *, quiet: bool, as_json: bool) -> int:
 
 class _Log(logging.StreamHandler[TextIO]):
     """Writes to standard error as it is now: the live display takes its place, and would wipe out other text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The lines, without anything that a terminal would obey."""
+        return "\n".join(map(visible, super().format(record).split("\n")))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line."""
@@ -128,9 +132,11 @@ def to_text(result: Result, job: Job, note: str | None = None) -> str:
         rows.append(("store", str(store)))
     width = max(len(name) for name, _ in rows)
     head = [result.message] if note is None else [note, result.message]
-    lines = [*head, *(f"{name:<{width}}  {text}" for name, text in rows)]
+    lines = [*map(visible, head), *(f"{name:<{width}}  {visible(text)}" for name, text in rows)]
     if result.status in (Status.INTERRUPTED, Status.TIME, Status.STORE):
-        lines.append(f"To go on: {_resume(job)}" if store is not None else "It cannot be resumed: there is no store.")
+        lines.append(
+            f"To go on: {visible(_resume(job))}" if store is not None else "It cannot be resumed: there is no store."
+        )
     return "\n".join(lines)
 
 

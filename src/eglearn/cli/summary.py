@@ -11,10 +11,12 @@ import socket
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+
 from ..algorithms import ALGORITHMS, EGL
 from ..result import Status, counted
 from ..store import History
-from ..store.layout import neighbour
+from ..store.connection import neighbour
 from .display import duration, number
 from .running import plain, point, recommended
 
@@ -43,8 +45,9 @@ def summarise(path: str) -> dict[str, Any]:
         x = end["x"]
     known = end.get("progress", last)
     algorithm = ALGORITHMS.get(history.identity.get("algorithm", ""), EGL)
-    begun = bisect.bisect_left(times, times[-1] - _SPEED_SECONDS) if times else 0
-    span = times[-1] - times[begun] if times else 0.0
+    worked = _without_pauses(times, history)
+    begun = bisect.bisect_left(worked, worked[-1] - _SPEED_SECONDS) if worked else 0
+    span = worked[-1] - worked[begun] if worked else 0.0
     data = {
         "store": path,
         "status": _status(history, end),
@@ -63,12 +66,22 @@ def summarise(path: str) -> dict[str, Any]:
         "region": last.get("region"),
         "restarts": last.get("restarts"),
         "epsilon": last.get("epsilon"),
-        "evaluations_a_second": (len(times) - begun - 1) / span if span > 0 else None,
+        "evaluations_a_second": (len(worked) - begun - 1) / span if span > 0 else None,
         "seconds_evaluating": math.fsum(row.get("seconds_evaluating", 0.0) for row in progress),
         "seconds_learning": math.fsum(row.get("seconds_learning", 0.0) for row in progress),
         "last_written": times[-1] if times else os.stat(path).st_mtime,
     }
     return {name: plain(value) for name, value in data.items()}
+
+
+def _without_pauses(times: list[float], history: History) -> list[float]:
+    """Times of arrival as if the run had been continued at once whenever it was stopped."""
+    at = np.array(times)
+    shift = np.zeros(len(at))
+    for begin, end in history.pauses(at):
+        shift[at >= end] += end - begin
+    worked: list[float] = (at - shift).tolist()
+    return worked
 
 
 def _status(history: History, end: dict[str, Any]) -> str:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from .._typing import Array
 from ..result import Status, counted
 from ..store import History
+from ..store.copying import replacement
 from .charts import BLUE, VERMILLION
 from .figures import figures, meter
 from .markup import Html, duration, join, number, tag
@@ -50,7 +50,7 @@ def write_report(store_path: str | os.PathLike[str], out_path: str | os.PathLike
     Raises
     ------
     StoreError
-        If the run's file cannot be read.
+        If the run's file cannot be read, or the page would be in its place.
     OSError
         If the page cannot be written.
 
@@ -65,8 +65,10 @@ def write_report(store_path: str | os.PathLike[str], out_path: str | os.PathLike
     ...     "60 of 60" in page.read_text(encoding="utf-8")
     True
     """
-    text = _page(Record(History(store_path)))
-    Path(out_path).write_text(text, encoding="utf-8", errors="xmlcharrefreplace")
+    history = History(store_path)
+    text = _page(Record(history))
+    with replacement(out_path, history.path) as page:
+        page.write_text(text, encoding="utf-8", errors="xmlcharrefreplace")
 
 
 def _page(run: Record) -> Html:

@@ -138,5 +138,14 @@ class Record:
             evaluation = np.fmax(np.nan_to_num(self.series("seconds_evaluating")), spent)
             gap = last[1:] - last[:-1] - evaluation[1:] - learning[:-1]
         rest = np.concatenate([np.zeros(min(count, 1)), np.maximum(np.nan_to_num(gap, posinf=0, neginf=0), 0.0)])
+        # While the run was stopped; in a batch that ended after it had been continued.
+        stopped = np.zeros(count)
+        for begin, end in self.history.pauses(self.at):
+            if (k := int(np.searchsorted(np.fmax.accumulate(last), end))) < count:
+                stopped[k] += end - begin
+        stopped = np.minimum(stopped, rest)
+        rest = rest - stopped
+        # Of an older file, or of a computer that slept: what is far too long for anything else.
         pause = rest > 10 + 20 * float(np.median(evaluation + learning) if count else 0.0)
-        return Times(evaluation, learning, np.where(pause, 0.0, rest), float(rest[pause].sum()))
+        paused = float(stopped.sum() + rest[pause].sum())
+        return Times(evaluation, learning, np.where(pause, 0.0, rest), paused)

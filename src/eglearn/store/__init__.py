@@ -7,8 +7,9 @@ is waited for about once a second, which limits what a power cut can take withou
 ``Store`` writes a run's file and continues it, ``History`` reads it (also while it is being written).
 """
 
+from .copying import backup
 from .errors import StoreError, StoreMismatch
 from .history import Evaluation, History
 from .writer import KeepX, Store
 
-__all__ = ["Evaluation", "History", "KeepX", "Store", "StoreError", "StoreMismatch"]
+__all__ = ["Evaluation", "History", "KeepX", "Store", "StoreError", "StoreMismatch", "backup"]

@@ -36,6 +36,8 @@ def reported(path: Path) -> Iterator[None]:
             text = f"{path} is not the file of a run, or its beginning is damaged: choose another name"
         elif code == sqlite3.SQLITE_CORRUPT:
             text = f"{path} is damaged ({error}): run it again to save what can still be read in a new file"
+        elif code in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG):
+            text = f"{path} holds more than a file of its size can: it is damaged or forged, restore a copy of it"
         elif code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             text = f"cannot read or write {path} ({error}): free space on its disk, then run it again to go on"
         else:
@@ -46,3 +48,13 @@ def reported(path: Path) -> Iterator[None]:
     except OSError as error:
         text = f"cannot use {path} ({error.strerror}): choose a file that can be read and written"
         raise StoreError(text) from error
+
+
+@contextmanager
+def understood(path: str) -> Iterator[None]:
+    """Turn what goes wrong with data that no run writes into a ``StoreError``: checksums can be forged."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise StoreError(f"{path} does not describe a run as eglearn does ({reason}): do not trust it") from error

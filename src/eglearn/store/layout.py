@@ -7,27 +7,23 @@ import json
 import math
 import sqlite3
 import struct
-import time
 import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._typing import Array
 from ..evaluation.base import Outcome
-from .errors import StoreError, sqlite_code
 
 FORMAT = 1
 MAGIC = b"SQLite format 3\0"
-_APPLICATION = int.from_bytes(b"egl1", "big")  # tells our files from other people's SQLite files
+APPLICATION = int.from_bytes(b"egl1", "big")  # tells our files from other people's SQLite files
 
 # y, seconds and at have no declared type: a REAL column would turn -0.0 into 0.0. NaN is stored as NULL.
 _SCHEMA = f"""
 BEGIN;
-PRAGMA application_id = {_APPLICATION};
+PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {FORMAT};
 CREATE TABLE meta (key TEXT PRIMARY KEY, data TEXT NOT NULL, "check" INTEGER NOT NULL);
 CREATE TABLE evaluations (
@@ -49,31 +45,12 @@ CREATE TABLE progress (batch INTEGER PRIMARY KEY, data TEXT NOT NULL, "check" IN
 CREATE TABLE checkpoints (batch INTEGER PRIMARY KEY, digest BLOB NOT NULL, state BLOB NOT NULL);
 """
 COLUMN_COUNTS = {"meta": 3, "evaluations": 12, "progress": 3, "checkpoints": 3}
+TABLES = {words.split()[2]: words for words in map(str.strip, _SCHEMA.split(";\n")) if words.startswith("CREATE TABLE")}
+"""How each table is made, as SQLite keeps it in the file."""
 VALUE_COLUMNS = 'batch, "row", y, error, attempts, seconds, worker, at, x_check, "check"'
 INSERT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
 INSERT_EVALUATION = f"INSERT OR REPLACE INTO evaluations ({VALUE_COLUMNS}, x) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
-_PATIENCE_SECONDS = 2.0  # with readers that hold up a change of the journal mode
-
-
-def neighbour(path: Path, ending: str) -> Path:
-    """The file beside ``path`` whose name has ``ending`` added."""
-    return path.with_name(path.name + ending)
-
-
-def connect(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection that commits each statement unless told otherwise."""
-    db = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None)
-    db.text_factory = lambda raw: raw.decode("utf-8", "replace")  # damaged text is for checksums to find
-    return db
-
-
-def connect_reader(path: Path) -> closing[sqlite3.Connection]:
-    """A connection for reading, to be used in a ``with``.
-
-    Beside a "-wal" file it is read-only: closing it then can neither move that file's content nor delete it.
-    Without one it may write, which SQLite needs to undo a half-finished change of the journal mode.
-    """
-    return closing(connect(path, "ro" if neighbour(path, "-wal").exists() else "rw"))
+_LONGEST_TEXT = 4000  # characters of an error: enough for its beginning, and a million of them fit on a disk
 
 
 def create_tables(db: sqlite3.Connection, meta: Mapping[str, Mapping[str, Any]]) -> None:
@@ -81,36 +58,6 @@ def create_tables(db: sqlite3.Connection, meta: Mapping[str, Mapping[str, Any]])
     with db:
         db.executescript(_SCHEMA)
         db.executemany(INSERT_META, [to_text(key, data) for key, data in meta.items()])
-
-
-def is_run(db: sqlite3.Connection, path: Path) -> bool:
-    """True if the file holds a run, False if it holds nothing yet; raises if it holds something else."""
-    application = db.execute("PRAGMA application_id").fetchone()[0]
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if application == version == tables == 0:
-        return False
-    if application != _APPLICATION:
-        raise StoreError(f"{path} is another program's SQLite file and was not changed: choose another name")
-    if version != FORMAT:
-        raise StoreError(
-            f"{path} has format {version}, this eglearn reads format {FORMAT}: use the eglearn that wrote it"
-        )
-    return True
-
-
-def set_journal_mode(db: sqlite3.Connection, mode: str) -> None:
-    """Change how SQLite commits; it does not wait for readers here, so this does (their queries are short)."""
-    give_up = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        try:
-            db.execute(f"PRAGMA journal_mode = {mode}").fetchone()
-            return
-        except sqlite3.OperationalError as error:
-            busy = sqlite_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-            if not busy or time.monotonic() > give_up:
-                raise
-        time.sleep(0.02)
 
 
 def to_text(key: str | int, data: Mapping[str, Any]) -> tuple[str | int, str, int]:
@@ -121,10 +68,13 @@ def to_text(key: str | int, data: Mapping[str, Any]) -> tuple[str | int, str, in
 
 def from_text(key: str | int, text: Any, check: Any) -> dict[str, Any] | None:
     """The data that ``to_text`` wrote, or None if it does not fit its checksum."""
-    if zlib.crc32(f"{key} {text}".encode()) != check:
+    if zlib.crc32(f"{key} {text}".encode("utf-8", "replace")) != check:
         return None
-    data: dict[str, Any] = json.loads(text)
-    return data
+    try:
+        data = json.loads(text)
+    except (ValueError, TypeError, RecursionError):  # a checksum can be forged
+        return None
+    return data if isinstance(data, dict) else None
 
 
 def point_bytes(x: Array) -> bytes:
@@ -134,13 +84,15 @@ def point_bytes(x: Array) -> bytes:
 
 def to_point(raw: Any, x_check: int) -> Array | None:
     """The point that was stored, or None if it does not fit its checksum."""
-    if not isinstance(raw, bytes) or zlib.crc32(raw) != x_check:
+    if not isinstance(raw, bytes) or len(raw) % 8 or zlib.crc32(raw) != x_check:
         return None
     return np.frombuffer(raw, "<f8").astype(np.float64)
 
 
 def storable(text: str) -> str:
-    """Text without what SQLite refuses: a program's output may hold bytes that are no text."""
+    """Text without what SQLite refuses, cut if it is long: a program's output may be anything."""
+    if len(text) > _LONGEST_TEXT:
+        text = f"{text[:_LONGEST_TEXT]}... ({len(text)} characters)"
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -169,7 +121,7 @@ def to_outcome(columns: Sequence[Any]) -> Outcome | None:
     """The outcome in ``VALUE_COLUMNS``, or None if they do not fit their checksum."""
     y, error, attempts, seconds, worker = columns[2:7]
     try:
-        if _check(columns[:9]) != columns[9]:
+        if _check(columns[:9]) != columns[9] or not isinstance(worker, str) or not isinstance(error, str | None):
             return None
     except (struct.error, TypeError):  # damage can change a column's type
         return None

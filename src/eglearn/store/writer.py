@@ -9,38 +9,35 @@ import socket
 import sqlite3
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, get_args
 
-from .. import serialize
-from .._typing import Array, State
+from .._typing import Array
 from ..evaluation.base import Outcome
 from ..result import counted
 from .compare import differences
+from .connection import check_log, connect, connect_reader, is_run, neighbour, set_journal_mode
+from .copying import tidy_up
 from .errors import Damaged, StoreError, StoreMismatch, reported, sqlite_code
-from .history import History
 from .layout import (
     INSERT_EVALUATION,
     INSERT_META,
     MAGIC,
     VALUE_COLUMNS,
     checkpoint_digest,
-    connect,
-    connect_reader,
     create_tables,
-    is_run,
-    neighbour,
     point_bytes,
-    set_journal_mode,
+    storable,
     to_columns,
     to_outcome,
     to_text,
 )
 from .lock import FileLock
-from .salvage import salvage
+from .recall import Recall
+from .salvage import finish_repair, salvage
 
 KeepX = Literal["all", "improvements", "none"]
 """Which points are kept in the file; their values always are."""
@@ -48,7 +45,7 @@ KeepX = Literal["all", "improvements", "none"]
 _SYNC_SECONDS = 1.0
 
 
-class Store(History):
+class Store(Recall):
     """The file of a run, open for writing by this process and no other.
 
     A new file is created and written to at once, so that a full disk or a read-only folder shows up before
@@ -85,6 +82,8 @@ class Store(History):
     --------
     >>> import os, tempfile
     >>> import numpy as np
+    >>> from eglearn import serialize
+    >>> from eglearn.store import History
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = os.path.join(folder.name, "run.egl")
     >>> with Store(path, {"seed": 0}) as store:
@@ -114,6 +113,8 @@ class Store(History):
         self._new_about = about
         self._best = math.inf
         self._synced = -math.inf
+        self._flushed = True
+        """Whether the file itself says that it has a log."""
         self._db: sqlite3.Connection | None = None
         meta = {"identity": identity, "environment": environment or {}}
         try:
@@ -124,46 +125,47 @@ class Store(History):
 
     def _open(self, meta: dict[str, Mapping[str, Any]]) -> None:
         self._lock = FileLock(self.path)
-        is_new = self._lock.created and not self._lock.first_bytes(1)
+        held = False
         try:
             with reported(self.path):
-                # Reading a file through SQLite may end the lock: not with a new one, which may be deleted below.
-                continued = not is_new and self._holds_run()
-                if continued:
+                tidy_up(self.path)
+                # Reading a file through SQLite may end the lock: not with an empty one, which may be deleted below.
+                held = bool(self._lock.first_bytes(1)) and self._holds_run()
+                if held:
                     self._read_identity()
                     self._compare(meta)
                 self._db = connect(self.path, "rw")
                 self._lock.hold()
+                if not held:
+                    # Before the log begins: a file that lacks its log never looks empty.
+                    create_tables(self._db, meta)
+                    held = True
+                    self._read_identity()
+                    if not self._lock.created:
+                        self.notes.append(f"{self.path} was empty: the run starts from the beginning")
                 set_journal_mode(self._db, "WAL")
                 self._db.execute("PRAGMA wal_autocheckpoint = 4000")  # pages: wait for the disk less often
-                if not continued:
-                    create_tables(self._db, meta)
-                    self._read_identity()
-            holder = {"process": os.getpid(), "host": socket.gethostname()}
-            about = () if self._new_about is None else ((INSERT_META, to_text("about", self._new_about)),)
-            # From now on the result would be that of an earlier end.
-            no_result: tuple[str, Sequence[Any]] = ("DELETE FROM meta WHERE key = 'result'", ())
-            self._write((INSERT_META, to_text("holder", holder)), no_result, *about)
+            self._begin_log()
             if self._keep_x == "improvements":
                 best = self._rows("SELECT min(y) FROM evaluations WHERE typeof(y) = 'real'")[0][0]
                 self._best = math.inf if best is None else best
         except BaseException:
+            if self._lock.created and not held:  # while it is locked: nobody else can have begun with it
+                neighbour(self.path, "").unlink(missing_ok=True)
             self.close()
-            if is_new:
-                for ending in ("", "-wal", "-shm", "-journal"):
-                    neighbour(self.path, ending).unlink(missing_ok=True)
             raise
-        if not continued and not is_new:
-            self.notes.append(f"{self.path} was empty: the run starts from the beginning")
 
     def _holds_run(self) -> bool:
         """Whether there is a run to continue; raises if the file must not be touched or is damaged."""
-        if self._lock.first_bytes(len(MAGIC)) not in (b"", MAGIC):
+        if self._lock.first_bytes(len(MAGIC)) != MAGIC:
             raise StoreError(f"{self.path} is not the file of a run and was not changed: choose another name")
+        if note := finish_repair(self.path, self._lock.hold):
+            raise Damaged(note)
         try:
             with connect_reader(self.path) as db:
                 if not is_run(db, self.path):
                     return False
+                check_log(db, self.path)
                 problem = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
         except sqlite3.DatabaseError as error:
             if sqlite_code(error) != sqlite3.SQLITE_CORRUPT:
@@ -173,8 +175,32 @@ class Store(History):
             problem = "its tables are unreadable"
         if problem != "ok":
             self._lock.hold()
-            raise Damaged(salvage(self.path, " ".join(problem.replace("*", "").split())))
+            raise Damaged(salvage(self.path, " ".join(problem.replace("*", "").split()), self._lock.hold))
         return True
+
+    def _begin_log(self) -> None:
+        """Write who holds the file, and that from now on it is whole only together with its log.
+
+        That note goes through the log into the file itself: where it stands, there was a log.
+        """
+        meta: dict[str, Mapping[str, Any]] = {
+            "holder": {"process": os.getpid(), "host": socket.gethostname()},
+            "parts": {"begun": [*self.begun()[-999:], time.time()]},
+            "log": {"begun": True},
+        }
+        if self._new_about is not None:
+            meta["about"] = self._new_about
+        statements: list[tuple[str, Sequence[Any]]] = [(INSERT_META, to_text(*item)) for item in meta.items()]
+        # From now on the result would be that of an earlier end.
+        self._write(*statements, ("DELETE FROM meta WHERE key = 'result'", ()))
+        self._flush_log()
+
+    def _flush_log(self) -> None:
+        """Move the log's content to the file, unless a reader is in the way: then later."""
+        assert self._db is not None
+        with reported(self.path):
+            _, frames, moved = self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        self._flushed = frames == moved
 
     def _compare(self, meta: dict[str, Mapping[str, Any]]) -> None:
         identity, environment = (json.loads(to_text(*item)[1]) for item in meta.items())
@@ -193,11 +219,16 @@ class Store(History):
                 f"{self.path} holds another run ({shown}{more}): "
                 "continue it with its own values, or choose another file for a new run"
             )
-        for name, old, new in differences(self.environment, environment):
-            what = "the last digits may change"
-            if name.startswith("objective"):
-                what = "its values are taken for those of the new one; if they are not, choose another file"
-            self.notes.append(f"{name} was {old} when {self.path} was begun and is {new} now: {what}")
+        # What is not there was not written down by an older eglearn.
+        changed = [item for item in differences(self.environment, environment) if item[0] in self.environment]
+        for about_objective, what in (
+            (False, "the last digits may differ"),
+            (True, "its values are taken for those of the new one; if they are not, choose another file"),
+        ):
+            said = [item for item in changed if item[0].startswith("objective") == about_objective]
+            for name, old, new in said[:1]:
+                others = "".join(f", {name} was {old} and is {new}" for name, old, new in said[1:])
+                self.notes.append(f"{name} was {old} when {self.path} was begun and is {new} now{others}: {what}")
 
     def record(self, batch: int, row: int, x: Array, outcome: Outcome) -> None:
         """Write one finished evaluation; once this has returned, killing the process cannot lose it.
@@ -233,68 +264,53 @@ class Store(History):
         self.identity["budget"] = budget
 
     def finish(self, result: Mapping[str, Any]) -> None:
-        """Write the result of the run (JSON data; arrays become lists)."""
-        self._write((INSERT_META, to_text("result", result)))
+        """Write the result of the run (JSON data; arrays become lists, long texts are cut)."""
+        short = {name: storable(value) if isinstance(value, str) else value for name, value in result.items()}
+        self._write((INSERT_META, to_text("result", short)))
 
-    def latest_checkpoint(self) -> tuple[int, State] | None:
-        """The newest good checkpoint: the number of its batch, and the state after that batch.
+    def set_aside(self, batch: int, keep: Collection[int]) -> None:
+        """Make room for other points: the search asks for others from this batch on than it did before.
 
-        None if there is none: the run then starts from the beginning with the stored values.
+        All evaluations from this batch on, but for the rows to ``keep`` in it, get the number -1 - ``batch`` for
+        their batch, and rows in order of arrival. Nothing is lost: ``answers`` finds them under that number.
         """
-        for (batch,) in self._rows("SELECT batch FROM checkpoints ORDER BY batch DESC"):
-            try:
-                query = "SELECT digest, state FROM checkpoints WHERE batch = ?"
-                digest, state = self._rows(query, (batch,))[0]
-                if digest != checkpoint_digest(batch, state):
-                    raise ValueError("its checksum is wrong")
-                return batch, serialize.loads(state)
-            except (StoreError, ValueError, TypeError) as error:
-                self.notes.append(
-                    f"the checkpoint of batch {batch} in {self.path} cannot be used ({error}): "
-                    "the run goes on from an earlier one, or from the beginning with the stored values"
-                )
-        return None
-
-    def values(self, batch: int, x: Array | None = None) -> dict[int, Outcome]:
-        """What has been evaluated in a batch, by row; damaged rows are left out and noted.
-
-        Parameters
-        ----------
-        batch
-            The number of the batch.
-        x
-            The points (m, n) the run asks for now; they are compared with those evaluated, kept or not.
-
-        Raises
-        ------
-        StoreMismatch
-            If a row was evaluated at another point.
-        """
-        found = {}
-        for columns in self._rows(f"SELECT {VALUE_COLUMNS} FROM evaluations WHERE batch = ?", (int(batch),)):
-            row, x_check, outcome = columns[1], columns[8], to_outcome(columns)
-            if outcome is None:
-                self.notes.append(f"row {row} of batch {batch} in {self.path} is damaged and evaluated again")
-            elif x is None or (0 <= row < len(x) and zlib.crc32(point_bytes(x[row])) == x_check):
-                found[row] = outcome
-            else:
-                raise StoreMismatch(
-                    f"row {row} of batch {batch} in {self.path} was evaluated at another point than is asked for "
-                    "now: continue it with the versions it was begun with, or choose another file"
-                )
-        return found
+        batch = int(batch)
+        aside = -1 - batch
+        query = f"SELECT id, {VALUE_COLUMNS} FROM evaluations WHERE batch >= ? OR batch < ? ORDER BY id"
+        statements: list[tuple[str, Sequence[Any]]] = [("DELETE FROM progress WHERE batch >= ?", (batch,))]
+        row = self._rows("SELECT count(*) FROM evaluations WHERE batch = ?", (aside,))[0][0]
+        for key, *columns in self._rows(query, (batch, aside)):
+            outcome = to_outcome(columns)
+            if outcome is None or (columns[0] == batch and columns[1] in keep):
+                continue
+            changed = to_columns(aside, row, outcome, columns[7], columns[8])
+            update = 'UPDATE evaluations SET batch = ?, "row" = ?, "check" = ? WHERE id = ?'
+            statements.append((update, (aside, row, changed[-1], key)))
+            row += 1
+        self._write(*statements)
 
     def close(self) -> None:
         """Leave one plain file and let go of it; safe to call twice, and after a failed write."""
         if self._db is not None:
-            # When this fails (a reader is busy, the disk is full) nothing is lost: the file and its "-wal"
-            # neighbour hold everything together, and the next opening tidies up.
-            with suppress(sqlite3.Error):
-                set_journal_mode(self._db, "DELETE")
+            # When this fails (a reader is busy, the disk is full) nothing is lost: the file and its log hold
+            # everything together, and the next opening tidies up.
+            with suppress(sqlite3.Error, StoreError):
+                self._end_log(self._db)
             with suppress(sqlite3.Error):
                 self._db.close()
             self._db = None
         self._lock.release()
+
+    def _end_log(self, db: sqlite3.Connection) -> None:
+        """Leave the file whole without its log, or the log beside it."""
+        try:
+            db.execute("DELETE FROM meta WHERE key = 'log'")
+        except sqlite3.Error:
+            with connect_reader(self.path) as reader:  # the last to close: a reader leaves the log where it is
+                reader.execute("SELECT 1 FROM meta LIMIT 1").fetchone()
+                db.close()
+        else:
+            set_journal_mode(db, "DELETE")
 
     def __enter__(self) -> Store:
         return self
@@ -329,3 +345,5 @@ class Store(History):
                         db.execute(*statement)
             if sync:
                 db.execute("PRAGMA synchronous = NORMAL")
+                if not self._flushed:
+                    self._flush_log()

@@ -68,12 +68,12 @@ class Board(View["Progress"]):
         """How far it is, and the last run."""
         return f"{', '.join(self._facts())}; {self._last}"
 
-    def render(self) -> RenderableType:
+    def render(self, width: int) -> RenderableType:
         """The same with a bar."""
         from rich.console import Group
         from rich.text import Text
 
-        share = bar(self.done, self.total, *self._facts())
+        share = bar(width, self.done, self.total, *self._facts())
         return Group(share, Text(self._last, "dim", no_wrap=True, overflow="ellipsis"))
 
 

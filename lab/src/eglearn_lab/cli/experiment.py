@@ -111,9 +111,7 @@ class _Share(View[tuple[float, str]]):
         """Share and text."""
         return f"{self.share:4.0%} {self.text}"
 
-    def render(self) -> RenderableType:
+    def render(self, width: int) -> RenderableType:
         """The same with a bar."""
-        from rich.text import Text
-
         # As Text: the words are plain and may hold brackets.
-        return bar(self.share, 1.0, Text(self.name), Text(f"{self.share:4.0%}"), Text(self.text))
+        return bar(width, self.share, 1.0, self.name, f"{self.share:4.0%}", self.text)
