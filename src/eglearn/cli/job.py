@@ -105,6 +105,7 @@ def old_job(path: str, objective: str | None, given: Given) -> Job:
             "seed": identity["seed"],
             "on_error": identity["on_error"],
             "store": path,
+            "fingerprint": "any",  # who resumes a file may name another objective for it
             "settings": Settings.from_state(identity["settings"]),
             "algorithm": {kind.__name__: kind for kind in _ALGORITHMS.values()}[identity["algorithm"]],
         }
