@@ -74,6 +74,12 @@ def test_a_number_that_was_believed_and_then_contradicted_ends_the_run(first):
         evaluator.close()
 
 
+def test_a_point_that_is_tried_again_may_be_answered_again(run):
+    body = 'print $tried{$id}++ ? "{\\"id\\": $id, \\"y\\": 7}\\n" : "{\\"id\\": $id, \\"error\\": \\"busy\\"}\\n"'
+    outcomes = run(make_evaluator(perl(body), retries=1), points(3))
+    assert [(outcome.y, outcome.attempts) for outcome in outcomes] == [(7.0, 2)] * 3
+
+
 def test_talk_between_two_points_is_told_of_once(run, caplog):
     body = f'{ANSWER} select(undef, undef, undef, 0.02); print "bye\\n";'
     evaluator = make_evaluator(perl(body))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..algorithms import EGL, IGL, AskTell, AutoEGL, ConvergentEGL, default_algorithm
-from ..evaluation import Command, load_objective
+from ..evaluation import Command, is_template, load_objective
 from ..result import counted
 from ..settings import Settings
 from ..store import History, StoreError, StoreMismatch
@@ -133,7 +133,7 @@ def _remembered(history: History) -> str | Command | None:
     """The objective of an earlier run; None if only the program that began it knows it."""
     told = history.environment.get("objective")
     if isinstance(told, list):
-        return Command(told)
+        return Command(told, once=is_template(told))
     return told if isinstance(told, str) and "<" not in told and not told.startswith("__main__:") else None
 
 

@@ -46,5 +46,6 @@ who finishes first. What else holds depends on who does the work:
 from .base import Evaluator, ObjectiveError, Outcome
 from .command import Command
 from .factory import load_objective, make_evaluator
+from .once import is_template
 
-__all__ = ["Command", "Evaluator", "ObjectiveError", "Outcome", "load_objective", "make_evaluator"]
+__all__ = ["Command", "Evaluator", "ObjectiveError", "Outcome", "is_template", "load_objective", "make_evaluator"]

@@ -100,10 +100,10 @@ def checked(value: Any) -> tuple[float, str | None]:
 
 
 def _number(value: Any) -> tuple[float, str | None]:
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        return math.nan, "the objective returned a masked value, which is none"
     number = value
     if not isinstance(value, _NUMBERS):
+        if np.ma.is_masked(value):  # its data would look like a value
+            return math.nan, "the objective returned a masked value, which is none"
         array = np.asarray(value)
         if array.size != 1 and array.dtype.kind in "biuf":
             return math.nan, f"the objective returned an array of shape {array.shape}, not one number"

@@ -22,6 +22,7 @@ from .base import Outcome
 from .foreign import lost
 from .interrupts import calls, pending
 from .point_task import PointTask, end_programs
+from .serial import is_failure
 
 
 class ByDask:
@@ -94,9 +95,9 @@ class ByDask:
             _, outcome = future.result()
         except self._distributed.KilledWorker:
             return None
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
         except BaseException as error:  # a cancelled future does not raise an ordinary exception
+            if not is_failure(error):
+                raise
             return lost(error, "Dask")
         return outcome  # type: ignore[no-any-return]
 

@@ -38,7 +38,8 @@ class Guard:
                 atexit.register(self._end, os.getpid())
             self._groups.add(group)
             if self._process is None:
-                with contextlib.suppress(OSError):  # without a guard all works, but for what it is there for
+                # Without a guard all works, but for what it is there for; an embedded Python has no executable.
+                with contextlib.suppress(OSError, TypeError):
                     self._process = self._start()
             self._tell(b"+%d\n" % group)
 
@@ -98,13 +99,15 @@ def watch(parent: int) -> None:
 def _lines(parent: int) -> Iterator[bytes]:
     """What the parent tells, as long as it is there; a fork of it may keep the pipe open for longer."""
     heard = b""
-    while os.getppid() == parent:
-        if select.select([0], [], [], LOOK)[0]:
+    while True:
+        if select.select([0], [], [], LOOK)[0]:  # first, so that what a dead parent has said is heard
             new = os.read(0, 4096)
             if not new:
                 return
             *lines, heard = (heard + new).split(b"\n")
             yield from lines
+        elif os.getppid() != parent:
+            return
 
 
 if __name__ == "__main__":

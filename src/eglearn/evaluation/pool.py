@@ -49,7 +49,7 @@ class Seat:
         self.lines: list[bytes] = []  # what it has written for the point
         self.heard = 0.0  # when it wrote the first of them
         self.answered = 0
-        self.last: tuple[int, bytes] | None = None  # the last answer that was believed: its number and line
+        self.last: tuple[int, bytes] | None = None  # the last answer, if it was a value: its number and line
 
     def seat(self, program: Program, ready: bool) -> None:
         """Take in a new program."""
@@ -223,7 +223,7 @@ class Pool:
                 return  # it may be a message, and the answer follows
         self._may_be_mute = False
         self._ids = self._ids or (answer.understood and answer.id is not None)
-        seat.last = (number, line) if answer.understood else None
+        seat.last = (number, line) if answer.error is None else None
         seconds = seat.heard - seat.since
         seat.row, seat.lines, seat.answered = None, [], seat.answered + 1
         if ended or not answer.understood:

@@ -28,12 +28,12 @@ def guarded_call(fun: Objective, x: Array) -> tuple[Any, str | None, Mistake | N
     try:
         return _call(fun, x.copy()), None, None  # a copy: the objective may write into it
     except BaseException as error:
-        if not _is_failure(error):
+        if not is_failure(error):
             raise
         return None, describe(error), mistake_in(error)
 
 
-def _is_failure(error: BaseException) -> bool:
+def is_failure(error: BaseException) -> bool:
     """Whether it only says that the objective failed; others, such as KeyboardInterrupt, are for the caller."""
     if isinstance(error, Exception | SystemExit | GeneratorExit):
         return True
