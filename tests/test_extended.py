@@ -142,7 +142,7 @@ def test_a_stored_run_goes_on(extended, tmp_path, caplog):
     assert History(path).identity["budget"] == 700
     assert History(path).budgets == [300, 700]
     # The same call again finds the result, without an evaluation.
-    assert same(minimize(lambda x: 1 / 0, BOX, budget=700, store=path), result)
+    assert same(minimize(lambda x: 1 / 0, BOX, budget=700, store=path, fingerprint="any"), result)
     # It is what ask and tell make of it.
     opt = AutoEGL(BOX, budget=300)
     finish(opt, f)
@@ -178,7 +178,7 @@ def test_killed_after_it_was_extended_it_has_no_result(extended):
     assert summarise(path)["status"] == "BUDGET"
     assert Record(History(path)).result["nfev"] == 700
     code = "import os, sys; from tests.test_extended import *; "
-    code += "minimize(lambda x: os._exit(1), BOX, budget=900, store=sys.argv[1])"
+    code += "minimize(lambda x: os._exit(1), BOX, budget=900, store=sys.argv[1], fingerprint='any')"
     assert subprocess.run([sys.executable, "-c", code, path]).returncode == 1
     assert (summarise(path)["status"], summarise(path)["budget"]) == ("stopped without a result: resume it", 900)
     assert Record(History(path)).result is None
@@ -197,9 +197,9 @@ def test_interrupted_and_continued_it_is_the_same(extended, tmp_path, interrupte
 
     path = tmp_path / "parts.egl"
     for budget in (300, 700):
-        minimize(stops, BOX, budget=budget, store=path)
+        minimize(stops, BOX, budget=budget, store=path, fingerprint="any")
     assert len(points(path)) == interrupted
-    assert same(minimize(f, BOX, budget=700, store=path), extended[0])
+    assert same(minimize(f, BOX, budget=700, store=path, fingerprint="any"), extended[0])
     assert points(path) == extended[2]
 
 
@@ -208,7 +208,7 @@ def test_without_checkpoints_it_is_learned_again(extended):
     with sqlite3.connect(path) as db:
         db.execute("DELETE FROM checkpoints")
     db.close()
-    assert same(minimize(lambda x: 1 / 0, BOX, budget=700, store=path), result)
+    assert same(minimize(lambda x: 1 / 0, BOX, budget=700, store=path, fingerprint="any"), result)
     assert points(path) == evaluated
 
 

@@ -132,7 +132,7 @@ def test_interrupted_and_continued_equals_uninterrupted(tmp_path, variant):
     assert (again.nfev, again.nit, again.n_failed) == (whole.nfev, whole.nit, whole.n_failed)
     assert again.message == whole.message
     calls = []
-    third = minimize(lambda x: calls.append(x), BOX, **options, store=tmp_path / "run.egl")
+    third = minimize(lambda x: calls.append(x), BOX, **options, store=tmp_path / "run.egl", fingerprint="any")
     assert same(third, whole)
     assert calls == []
 
@@ -221,7 +221,7 @@ def test_errors_that_end_the_run_are_tried_again(tmp_path):
     def repaired(x):
         return f(np.minimum(x, 3))
 
-    assert minimize(repaired, BOX, budget=400, on_error="raise", store=path).nfev == 400
+    assert minimize(repaired, BOX, budget=400, on_error="raise", store=path, fingerprint="any").nfev == 400
 
 
 def test_penalties_survive_a_resume(tmp_path):
@@ -240,7 +240,7 @@ def test_penalties_survive_a_resume(tmp_path):
 
 def test_a_target_that_was_reached_costs_nothing_more(tmp_path, monkeypatch):
     """Also if the batch that reached it has a checkpoint."""
-    monkeypatch.setattr("eglearn.run._CHECKPOINT_EVERY", 1)
+    monkeypatch.setattr("eglearn.loop._CHECKPOINT_EVERY", 1)
     calls = []
 
     def counted(x):

@@ -1,5 +1,6 @@
 """What a run does about its file: one that is refused, damaged, full, or of another run."""
 
+import functools
 import resource
 import sqlite3
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 from tests.test_run import BOX, child, f, same
 
 from eglearn import AutoSettings, minimize
+from eglearn.evaluation import Command
 from eglearn.store import StoreError, StoreMismatch
 
 
@@ -45,7 +47,7 @@ def test_second_process_is_refused(tmp_path):
     process.stdout.readline()
     time.sleep(0.5)
     with pytest.raises(StoreError, match=str(process.pid)):
-        minimize(f, BOX, budget=800, seed=5, store=tmp_path / "run.egl")
+        minimize(f, BOX, budget=800, seed=5, store=tmp_path / "run.egl", fingerprint="any")
     process.kill()
     process.wait()
     process.stdout.close()
@@ -97,10 +99,64 @@ def test_points_need_not_be_kept(tmp_path):
         assert same(minimize(f, BOX, budget=300, store=path, keep_x=keep), whole)
 
 
-def test_another_objective_is_noticed(tmp_path, caplog):
-    minimize(f, BOX, budget=60, store=tmp_path / "run.egl")
-    minimize(np.sum, BOX, budget=60, store=tmp_path / "run.egl")
+def test_another_objective_is_refused_unless_any_will_do(tmp_path, caplog):
+    path = tmp_path / "run.egl"
+    minimize(f, BOX, budget=60, store=path)
+    before = path.read_bytes()
+    with pytest.raises(
+        StoreMismatch, match=r"run of the objective 'tests.test_run:f', not 'numpy:sum': choose another"
+    ):
+        minimize(np.sum, BOX, budget=60, store=path)
+    for other in (lambda x: 0.0, functools.partial(f), Command("cat"), "math:fsum"):
+        with pytest.raises(StoreMismatch, match="fingerprint='any'"):
+            minimize(other, BOX, budget=60, store=path)
+    assert path.read_bytes() == before
+    minimize(np.sum, BOX, budget=60, store=path, fingerprint="any")
     assert "values are taken for those of the new one" in caplog.text
+
+
+def with_argument(x, shift):
+    return float(np.sum((x - shift) ** 2))
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        lambda: lambda x: 1.0 + x @ x,
+        lambda: functools.partial(with_argument, shift=2.0),
+        lambda: "tests.test_run:f",
+        lambda: Command(["perl", "-ne", '$| = 1; print "1\\n"']),
+    ],
+)
+def test_the_same_objective_goes_on(objective, tmp_path):
+    path = tmp_path / "run.egl"
+    minimize(objective(), BOX, budget=20, store=path)
+    assert minimize(objective(), BOX, budget=30, store=path).nfev == 30
+
+
+def test_a_function_of_a_script_is_the_same_when_the_script_is_imported(tmp_path):
+    (tmp_path / "script.py").write_text(
+        "import sys\nfrom eglearn import minimize\ndef f(x):\n    return float(x @ x)\n"
+        "def main(budget):\n    print(minimize(f, [(-5, 5)], budget=budget, store='run.egl').nfev)\n"
+        "if __name__ == '__main__':\n    main(20)\n"
+    )
+    for words in (["script.py"], ["-c", "import script; script.main(30)"]):
+        done = subprocess.run([sys.executable, *words], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "30\n"
+
+
+def test_a_fingerprint_stands_for_the_objective(tmp_path):
+    path = tmp_path / "run.egl"
+    minimize(f, BOX, budget=20, store=path, fingerprint="mesh 7")
+    assert minimize(lambda x: f(x), BOX, budget=30, store=path, fingerprint="mesh 7").nfev == 30
+    with pytest.raises(StoreMismatch, match="with the fingerprint 'mesh 7', not 'mesh 8'"):
+        minimize(f, BOX, budget=30, store=path, fingerprint="mesh 8")
+    with pytest.raises(StoreMismatch, match=r"with the fingerprint 'mesh 7', not \(none\)"):
+        minimize(f, BOX, budget=30, store=path)
+    assert minimize(f, BOX, budget=40, store=path, fingerprint="any").nfev == 40
+    assert minimize(f, BOX, budget=50, store=path, fingerprint="mesh 7").nfev == 50
+    with pytest.raises(ValueError, match="fingerprint = 7: it must be a text"):
+        minimize(f, BOX, budget=50, store=path, fingerprint=7)
 
 
 def test_a_damaged_value_is_told_and_evaluated_again(tmp_path, caplog):
@@ -109,7 +165,7 @@ def test_a_damaged_value_is_told_and_evaluated_again(tmp_path, caplog):
     with sqlite3.connect(path) as db:
         db.execute("UPDATE evaluations SET y = 'x' WHERE batch = 3 AND row = 1")
     db.close()
-    again = minimize(lambda x: calls.append(x) or f(x), BOX, budget=60, store=path)
+    again = minimize(lambda x: calls.append(x) or f(x), BOX, budget=60, store=path, fingerprint="any")
     assert same(again, whole)
     assert len(calls) == 1
     assert caplog.text.count("row 1 of batch 3") == 1

@@ -21,10 +21,11 @@ class Status(IntEnum):
     | 2 | CONVERGED | the samples of a batch differ by no more than rounding: nothing is left to learn |
     | 3 | TARGET | a value at or below ``target`` was found |
     | 4 | CALLBACK | the callback raised StopIteration |
-    | 5 | INTERRUPTED | Ctrl-C |
+    | 5 | INTERRUPTED | Ctrl-C or SIGTERM |
     | 6 | ALL_FAILED | all of the last evaluations failed; how many, ``AskTell.stop`` tells |
     | 7 | TIME | ``max_seconds`` are over |
     | 8 | STORE | the store could not be written |
+    | 9 | WORKERS | the workers were lost: an executor broke, a cluster is gone, a program cannot be started |
     """
 
     RUNNING = 0
@@ -36,6 +37,7 @@ class Status(IntEnum):
     ALL_FAILED = 6
     TIME = 7
     STORE = 8
+    WORKERS = 9
 
 
 _FIXED = "All coordinates are fixed by their bounds: there was one point to evaluate."
@@ -51,6 +53,8 @@ _SENTENCES = {
     Status.ALL_FAILED: "All of the last evaluations failed; what was found before is kept.",
     Status.TIME: "The time of {max_seconds:g} s is over.",
     Status.STORE: "The store could not be written, so the run was stopped; this is the best so far.",
+    Status.WORKERS: "The workers were lost, so the run was stopped; this is the best so far. With a store it goes on "
+    "when minimize is called again.",
 }
 
 
@@ -80,7 +84,7 @@ class Result:
     @property
     def success(self) -> bool:
         """Whether there is a value, and the run ended neither by interruption nor by failure."""
-        bad = (Status.INTERRUPTED, Status.ALL_FAILED, Status.STORE)
+        bad = (Status.INTERRUPTED, Status.ALL_FAILED, Status.STORE, Status.WORKERS)
         return math.isfinite(self.fun) and self.status not in bad
 
     def __getitem__(self, name: str) -> Any:

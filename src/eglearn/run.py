@@ -1,34 +1,35 @@
-"""The loop that joins an algorithm, the evaluation of the objective, the store and the user's callback."""
+"""``minimize``: joins an algorithm, the evaluation of the objective, the store and the user's callback."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import math
 import os
+import shlex
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .algorithms import AskTell, find_algorithm
-from .evaluation import Command, Evaluator, ObjectiveError, Outcome, make_evaluator
-from .recall import Memory
-from .result import Result, Status, counted, describe
-from .serialize import dumps
+from .evaluation import Command, make_evaluator
+from .evaluation.interrupts import calls, handled, keeps, pending
+from .loop import RunLoop, WorkersLost
+from .result import Result, Status
 from .settings import Settings
-from .store import KeepX, Store, StoreError
+from .store import History, KeepX, Store, StoreError, StoreMismatch
 from .store.layout import to_text
 
 Callback = Callable[..., Any]
 _LOG = logging.getLogger("eglearn")
 
-# A checkpoint is written once in so many batches: what comes after it is learned again from the stored values.
-_CHECKPOINT_EVERY = 20
 
-
+@keeps
 def minimize(
     fun: Callable[[Any], Any] | str | Command,
     bounds: Any,
@@ -40,11 +41,12 @@ def minimize(
     scale: Any = None,
     vectorized: bool = False,
     workers: Any = 1,
-    on_error: str | float = "skip",
+    on_error: str | float | None = None,
     timeout: float | None = None,
     retries: int = 0,
     store: str | os.PathLike[str] | None = None,
     keep_x: KeepX = "all",
+    fingerprint: str | None = None,
     about: Mapping[str, Any] | None = None,
     callback: Callback | None = None,
     target: float | None = None,
@@ -75,21 +77,26 @@ def minimize(
         farther off are found, too, at the cost of a restart for each factor of four.
     vectorized : bool
         ``fun`` takes a whole batch (m, n), one point a row, and returns m values.
-    workers : int, Executor, dask Client or map-like callable
+    workers : int, Executor, dask Client, joblib Parallel or map-like callable
         Who evaluates: this process (1), so many local processes (-1: one for each core), or others. What each kind
         guarantees is a table in ``eglearn.evaluation``.
-    on_error : {"skip", "raise"} or float
+    on_error : {"skip", "raise"}, float or None
         What a failed evaluation is: left out, the end of the run (``ObjectiveError``), or this finite value, which
-        must be above those of evaluations that succeed.
+        must be above those of evaluations that succeed. None is "skip", but what only a mistake in the program raises
+        (NameError, AttributeError, TypeError, ImportError, SyntaxError) is raised if the very first evaluation does.
     timeout : float or None
         Seconds for one evaluation; a longer one is killed and has failed.
     retries : int
         How often a failed evaluation is tried again.
     store : path or None
         A file for history and checkpoints. If it exists, the run in it is continued, bit for bit where versions,
-        threads and processor are the same; that its values are those of ``fun`` is for the user to know.
+        threads and processor are the same.
     keep_x : {"all", "improvements", "none"}
         Which points the store keeps; values are always kept.
+    fingerprint : str or None
+        What tells the store whether ``fun`` is still the same objective: any text, such as the version of a simulator.
+        None takes its name, "module:function"; arguments of a partial function are not part of it. A store of another
+        objective is refused; "any" accepts it.
     about : mapping or None
         Notes for later readers of the store, as JSON data; they do not define the run.
     callback : callable or None
@@ -106,7 +113,8 @@ def minimize(
     Returns
     -------
     Result
-        Always the best point found so far, also after Ctrl-C (status INTERRUPTED).
+        Always the best point found so far, also after Ctrl-C or SIGTERM (status INTERRUPTED), and when the workers
+        are lost (status WORKERS).
 
     Examples
     --------
@@ -115,7 +123,7 @@ def minimize(
     >>> result.nfev, bool(result.fun < 1e-12)
     (2000, True)
     """
-    penalty = _penalty(on_error)
+    _check_on_error(on_error)
     if not isinstance(vectorized, bool | np.bool_):
         raise ValueError(f"vectorized = {vectorized!r}: it must be True or False")
     _check_about(about)
@@ -129,7 +137,7 @@ def minimize(
     optimiser = kind(bounds, x0, budget=budget, seed=seed, scale=scale, settings=settings)
     report = _caller(callback)
     started = time.monotonic()
-    status = None
+    status, reason = None, ""
     with ExitStack() as stack:
         evaluator = make_evaluator(fun, workers=workers, vectorized=vectorized, timeout=timeout, retries=retries)
         stack.callback(evaluator.close)
@@ -139,16 +147,17 @@ def minimize(
                 "algorithm": kind.name,
                 "budget": optimiser.budget,
                 "seed": seed,
-                "on_error": on_error,
+                "on_error": "skip" if on_error is None else on_error,
                 "box": optimiser.box.state(),
                 "settings": optimiser.settings.state(),
             }
-            environment = optimiser.state()["made_with"] | {"objective": _name(fun)}
+            environment = optimiser.state()["made_with"] | _objective(fun, fingerprint, store)
             file = stack.enter_context(Store(store, identity, environment, keep_x, about))
             if file.budgets[0] != optimiser.budget:
                 optimiser = kind(bounds, x0, budget=file.budgets[0], seed=seed, scale=scale, settings=settings)
         limits = {"target": target, "max_seconds": max_seconds}
-        loop = _Loop(optimiser, int(budget), evaluator, file, on_error == "raise", penalty, limits)
+        loop = RunLoop(optimiser, int(budget), evaluator, file, on_error, limits)
+        interrupts = stack.enter_context(handled())
         try:
             loop.resume()
             if target is not None and loop.found <= target:  # reached before, if the run is resumed
@@ -166,11 +175,16 @@ def minimize(
             status = Status.CALLBACK
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
+        except WorkersLost as error:
+            status, reason = Status.WORKERS, str(error)
         except StoreError as error:
             if loop.optimiser.nfev == 0:
                 raise  # nothing would be lost by an exception, and nothing gained by a result
             return loop.result(Status.STORE, str(error))
-        result = loop.result(status)
+        if pending():
+            status = Status.INTERRUPTED
+        interrupts.acted()
+        result = loop.result(status, reason)
         if file is not None:
             try:
                 file.finish({name: result[name] for name in result})
@@ -179,144 +193,40 @@ def minimize(
         return result
 
 
-class _Loop:
-    """Ask, evaluate, tell, store."""
+def _objective(
+    fun: Callable[[Any], Any] | str | Command, fingerprint: str | None, store: str | os.PathLike[str]
+) -> dict[str, Any]:
+    """What the store remembers of an objective; raises if it holds the run of another one."""
+    if not (fingerprint is None or isinstance(fingerprint, str)):
+        raise ValueError(f"fingerprint = {fingerprint!r}: it must be a text, or None for the name of the objective")
+    now: dict[str, Any] = {"objective": _name(fun)}
+    before: Mapping[str, Any] = {}
+    with suppress(StoreError):  # the store itself will tell, or mend what is damaged
+        before = History(store).environment if Path(store).exists() else {}
+    if fingerprint != "any":
+        now |= {} if fingerprint is None else {"fingerprint": fingerprint}
+        key = "fingerprint" if "fingerprint" in before or "fingerprint" in now else "objective"
+        if "objective" in before and not _same(before.get(key), now.get(key)):
+            what = "an objective with the fingerprint" if key == "fingerprint" else "the objective"
+            raise StoreMismatch(
+                f"{store} holds a run of {what} {_told(before.get(key))}, not {_told(now.get(key))}: choose another "
+                "file, or pass fingerprint='any' if the values of both are the same"
+            )
+    elif "fingerprint" in before:
+        now["fingerprint"] = before["fingerprint"]
+    return now
 
-    def __init__(
-        self,
-        optimiser: AskTell,
-        budget: int,
-        evaluator: Evaluator,
-        store: Store | None,
-        raises: bool,
-        penalty: float,
-        limits: dict[str, float | None],
-    ) -> None:
-        self.optimiser, self.budget, self.evaluator, self.store = optimiser, budget, evaluator, store
-        self.raises, self.penalty, self.limits = raises, penalty, limits
-        self.n_failed = 0
-        self.first_error: str | None = None
-        self.memory = Memory(store, self._count)
 
-    def resume(self) -> None:
-        """Go on from the store's newest checkpoint, and learn from whatever was evaluated after it."""
-        if self.store is None:
-            return
-        self.memory.reported = max((row["batch"] for row in self.store.progress()), default=-1)
-        checkpoint = self.store.latest_checkpoint()
-        if checkpoint is not None:
-            batch, state = checkpoint
-            try:
-                self.optimiser = type(self.optimiser).from_state(state)
-            except ValueError as error:
-                raise StoreError(
-                    f"{self.store.path} cannot be continued ({error}): use the eglearn that wrote it"
-                ) from error
-            for evaluation in self.store.evaluations(with_x=False):
-                if max(evaluation.batch, -1 - evaluation.batch) <= batch:  # or set aside up to there
-                    self._count(evaluation.outcome)
-        before = len(self.store.notes)
-        for note in self.store.notes:
-            _LOG.warning("%s", note)
-        while self.stop() is None:
-            x, known = self.memory.ask(self.optimiser)
-            if len(known) < len(x):
-                break
-            if len(x):
-                self.one_batch()
-        else:
-            self.memory.end(self.optimiser)
-        for note in dict.fromkeys(self.store.notes[before:]):  # damaged rows; each batch is looked at twice
-            _LOG.warning("%s", note)
+def _same(before: Any, now: Any) -> bool:
+    """Whether two objectives have the same name; that of a script's module depends on who runs it."""
+    if isinstance(before, str) and isinstance(now, str):
+        modules, names = zip(before.partition(":")[::2], now.partition(":")[::2], strict=True)
+        return names[0] == names[1] and (modules[0] == modules[1] or "__main__" in modules)
+    return bool(before == now)
 
-    def stop(self) -> Status | None:
-        """Why the run is over, or None. Where the budget it was begun with was too small, the next one follows."""
-        status, store = self.optimiser.stop(), self.store
-        # What counts as hopeless depends on the budget, too.
-        while status in (Status.BUDGET, Status.ALL_FAILED) and store and self.optimiser.budget < self.budget:
-            if store.budgets[-1] == self.optimiser.budget:
-                done = counted(store.budgets[-1], "evaluation")
-                _LOG.warning("%s holds a run of %s: it goes on to %d", store.path, done, self.budget)
-                store.extend(self.budget)
-            self.optimiser.extend(next(budget for budget in store.budgets if budget > self.optimiser.budget))
-            status = self.optimiser.stop()
-        return status
 
-    def one_batch(self) -> None:
-        """Evaluate what the store does not know yet, and tell everything at once.
-
-        An interruption tells what has arrived before it goes on its way: no finished evaluation is lost.
-        """
-        number = self.optimiser.nit
-        x, known = self.memory.ask(self.optimiser)
-        if not len(x):
-            return
-        y = np.full(len(x), np.nan)
-        answered = np.zeros(len(x), dtype=bool)
-        at = x.copy() if known else x
-        for row, (outcome, place) in known.items():
-            y[row], answered[row], at[row] = self._count(outcome), True, place
-        missing = np.flatnonzero(~answered)
-        begun = time.perf_counter()
-        try:
-            for k, outcome in self.evaluator.evaluate(x[missing]) if len(missing) else ():
-                row = int(missing[k])
-                if outcome.error is not None and self.raises:
-                    raise ObjectiveError(f"{outcome.error}, at x = {np.array2string(x[row], threshold=10)}")
-                y[row], answered[row] = self._count(outcome), True
-                if self.store is not None:
-                    self.store.record(number, row, x[row], outcome)
-        finally:
-            evaluated = time.perf_counter()
-            self.optimiser.tell(at[answered], y[answered])
-        learned = time.perf_counter()
-        if self.store is not None and number > self.memory.reported:
-            due = number % _CHECKPOINT_EVERY == _CHECKPOINT_EVERY - 1
-            progress = self.optimiser.progress() | {
-                "best": self.found,
-                "nfev": self.optimiser.nfev,
-                "n_failed": self.n_failed,
-                "seconds_evaluating": evaluated - begun,
-                "seconds_learning": learned - evaluated,
-            }
-            self.store.end_batch(number, dumps(self.optimiser.state()) if due else None, progress)
-
-    def _count(self, outcome: Outcome) -> float:
-        """What is told for an outcome."""
-        if outcome.error is None:
-            return outcome.y
-        self.n_failed += 1
-        self.first_error = self.first_error or outcome.error
-        return self.penalty
-
-    @property
-    def found(self) -> float:
-        """The lowest value; NaN if there is none, or only the one that stands for failures."""
-        return math.nan if self._stands_in else float(self.optimiser.best_y)
-
-    @property
-    def _stands_in(self) -> bool:
-        return self.n_failed > 0 and self.optimiser.best_y == self.penalty
-
-    def result(self, status: Status, reason: str = "") -> Result:
-        """The state of the run as a result."""
-        opt = self.optimiser
-        progress = opt.progress()
-        message = describe(
-            status, opt.nfev, self.n_failed, self.first_error, fixed=opt.n == 0, noisy=progress.get("noisy") == 1,
-            penalty=self.penalty if self._stands_in else None, **self.limits,
-        )  # fmt: skip
-        return Result(
-            x=opt.best_x,
-            fun=self.found,
-            x_favorite=opt.x_favorite,
-            nfev=opt.nfev,
-            nit=opt.nit,
-            n_failed=self.n_failed,
-            status=status,
-            message=f"{message} ({reason})" if reason else message,
-            progress=progress,
-        )
+def _told(name: Any) -> str:
+    return "(none)" if name is None else repr(shlex.join(name) if isinstance(name, list) else name)
 
 
 def _name(fun: Callable[[Any], Any] | str | Command) -> str | list[str]:
@@ -325,18 +235,16 @@ def _name(fun: Callable[[Any], Any] | str | Command) -> str | list[str]:
         return list(fun.words)
     if isinstance(fun, str):
         return fun
+    if isinstance(fun, functools.partial):
+        return f"{_name(fun.func)} <partial>"
     kind = fun if hasattr(fun, "__qualname__") else type(fun)
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-def _penalty(on_error: str | float) -> float:
-    """What is told for a failed evaluation."""
-    if isinstance(on_error, str):
-        if on_error in ("skip", "raise"):
-            return math.nan
-    elif _is_number(on_error) and math.isfinite(on_error):
-        return float(on_error)
-    raise ValueError(f"on_error = {on_error!r}: it must be 'skip', 'raise' or a finite penalty value")
+def _check_on_error(on_error: Any) -> None:
+    said = on_error is None or (isinstance(on_error, str) and on_error in ("skip", "raise"))
+    if not said and not (_is_number(on_error) and math.isfinite(on_error)):
+        raise ValueError(f"on_error = {on_error!r}: it must be 'skip', 'raise' or a finite penalty value")
 
 
 def _check_about(about: Any) -> None:
@@ -366,14 +274,21 @@ def _caller(callback: Callback | None) -> Callable[[Result], None]:
     try:
         signature = inspect.signature(callback)
     except (TypeError, ValueError):  # some built-ins have no signature
-        return lambda result: callback(result.x.copy())
-    named = "intermediate_result" in signature.parameters
-    try:
-        signature.bind(*([] if named else [None]), **({"intermediate_result": None} if named else {}))
-    except TypeError as error:
-        raise TypeError(
-            f"callback has the parameters {signature}: it must take one, the best point or intermediate_result"
-        ) from error
-    if named:
-        return lambda result: callback(intermediate_result=result)
-    return lambda result: callback(result.x.copy())
+        named = False
+    else:
+        named = "intermediate_result" in signature.parameters
+        try:
+            signature.bind(*([] if named else [None]), **({"intermediate_result": None} if named else {}))
+        except TypeError as error:
+            raise TypeError(
+                f"callback has the parameters {signature}: it must take one, the best point or intermediate_result"
+            ) from error
+
+    @calls
+    def report(result: Result) -> None:
+        if named:
+            callback(intermediate_result=result)
+        else:
+            callback(result.x.copy())
+
+    return report

@@ -9,17 +9,24 @@ from pathlib import Path
 import pytest
 
 
-def children(parent=None):
-    """Process ids of the children of a process, zombies too."""
+def children(parent=None, guard=False):
+    """Process ids of the children of a process, zombies too; without the guard that watches over programs."""
     found = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             pid, _, rest = stat.read_text().partition(" (")
         except OSError:  # it ended while we looked
             continue
-        if int(rest.rpartition(") ")[2].split()[1]) == (parent or os.getpid()):
+        if int(rest.rpartition(") ")[2].split()[1]) == (parent or os.getpid()) and (guard or not is_guard(pid)):
             found.add(int(pid))
     return found
+
+
+def is_guard(pid):
+    try:
+        return b"evaluation/guard.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def alive(pid):
@@ -69,7 +76,7 @@ def run():
 
 def footprint():
     return {
-        "processes": children(),
+        "processes": children(guard=True),
         "threads": set(threading.enumerate()),
         "descriptors": len(os.listdir("/proc/self/fd")),
         "files": os.listdir() + os.listdir(tempfile.gettempdir()),

@@ -161,7 +161,7 @@ def test_a_program_that_vanishes_fails_points_with_the_reason(run, tmp_path):
     assert run(evaluator, points(1), close=False)[0].y == 1.0
     program.unlink()
     outcomes = run(evaluator, points(2))
-    assert all("could not be started" in outcome.error for outcome in outcomes)
+    assert all("could not be started" in outcome.error and outcome.lost for outcome in outcomes)
 
 
 def test_ids_number_the_points_of_all_batches_and_stay_the_same_for_retries(run):

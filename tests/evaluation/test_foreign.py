@@ -40,6 +40,7 @@ def test_a_process_pool_of_the_standard_library(run, module):
         assert [outcome.y for outcome in run(evaluator, points(5))] == [0.0, 1.0, 4.0, 9.0, 16.0]
         (unsent,) = run(make_evaluator(lambda x: 0.0, workers=executor), points(1))
         assert "the executor lost the point" in unsent.error
+        assert unsent.lost
         # With a timeout the objective runs in children of the workers: deaths and hangs cost no worker.
         evaluator = make_evaluator(f"{module}:deadly", workers=executor, timeout=30, retries=1)
         outcomes = run(evaluator, points(5))
@@ -49,6 +50,7 @@ def test_a_process_pool_of_the_standard_library(run, module):
         evaluator = make_evaluator(f"{module}:deadly", workers=executor, retries=3)
         first = run(evaluator, points(5), close=False)
         assert "the executor is broken (BrokenProcessPool): make a new executor" in first[2].error
+        assert first[2].lost
         started = time.monotonic()
         later = run(evaluator, points(50))
         assert all("the executor is broken" in outcome.error for outcome in later)
@@ -114,6 +116,7 @@ def test_whatever_an_executor_does_each_point_gets_one_outcome(run):
         "the executor lost the point (SystemExit: 2)",
     ]
     assert outcomes[5].error.startswith("the executor is broken")
+    assert [outcome.lost for outcome in outcomes] == [False, True, True, True, True, True, False]
 
 
 def test_a_command_that_exists_only_elsewhere_is_looked_for_there(run):
@@ -165,7 +168,7 @@ def breaks_in_the_middle(function, items):
 def test_whatever_a_map_does_each_point_gets_one_outcome(map_like, error, run):
     outcomes = run(make_evaluator(lambda x: x[0] + 5.0, workers=map_like), points(3))
     assert outcomes[0].y == 5.0
-    assert all(error in outcome.error for outcome in outcomes[1:])
+    assert all(error in outcome.error and outcome.lost for outcome in outcomes[1:])
 
 
 def test_a_map_may_return_in_any_order(run):

@@ -157,7 +157,7 @@ def test_workers_that_die_while_they_start_are_not_started_for_ever(run, tmp_pat
 
     outcomes = run(make_evaluator(Deadly(), workers=2, retries=5), points(4))
     reason = "the worker ended with exit code 9 before it began, 3 times in a row"
-    assert [outcome.error for outcome in outcomes] == [reason] * 4
+    assert [(outcome.error, outcome.lost) for outcome in outcomes] == [(reason, True)] * 4
     assert 3 <= len((tmp_path / "loads").read_text()) <= 4
 
 
@@ -187,7 +187,8 @@ def test_no_worker_can_be_started(run, monkeypatch):
 
     outcomes = run(Pool(NotOne(b""), 2), points(3))
     reason = "the worker could not be started (no processes), 3 times in a row"
-    assert [(outcome.error, outcome.attempts) for outcome in outcomes] == [(reason, 0)] * 3
+    assert [outcome[1:3] for outcome in outcomes] == [(reason, 0)] * 3
+    assert all(outcome.lost for outcome in outcomes)
 
 
 def test_a_worker_that_died_between_batches_is_replaced_without_charge(run):

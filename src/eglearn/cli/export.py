@@ -58,7 +58,7 @@ def _names(history: History) -> list[str]:
 
 def _records(history: History, n: int) -> Iterator[list[Any]]:
     for batch, row, x, outcome, at in history.evaluations():
-        y, error, attempts, seconds, worker = outcome
+        y, error, attempts, seconds, worker, *_ = outcome
         status = "ok" if error is None else "failed"
         head = [batch, row, _or_none(y), status, error, attempts, _or_none(seconds), worker, _or_none(at)]
         yield head + ([None] * n if x is None else x.tolist())

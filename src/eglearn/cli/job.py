@@ -119,6 +119,7 @@ def old_job(path: str, objective: str | None, given: Given) -> Job:
             "seed": identity["seed"],
             "on_error": identity["on_error"],
             "store": path,
+            "fingerprint": "any",  # who resumes a file may name another objective for it
             "settings": ALGORITHMS[identity["algorithm"]].settings_class().from_state(identity["settings"]),
             "algorithm": ALGORITHMS[identity["algorithm"]],
         }

@@ -16,7 +16,7 @@ from ..result import Result, Status
 from ..run import minimize
 from ..store import History, StoreError
 from .display import make_display
-from .errors import ALL_FAILED, INTERRUPTED, STORE, Usage, visible
+from .errors import ALL_FAILED, ERROR, INTERRUPTED, STORE, Usage, visible
 from .job import Job
 
 _SHOWN_COORDINATES = 6
@@ -88,7 +88,7 @@ def _json_only() -> Iterator[TextIO]:
 def _code(result: Result) -> int:
     if result.nfev > 0 and math.isnan(result.fun) and result.status in (Status.BUDGET, Status.CONVERGED, Status.TIME):
         return ALL_FAILED
-    codes = {Status.ALL_FAILED: ALL_FAILED, Status.STORE: STORE, Status.INTERRUPTED: INTERRUPTED}
+    codes = {Status.ALL_FAILED: ALL_FAILED, Status.STORE: STORE, Status.INTERRUPTED: INTERRUPTED, Status.WORKERS: ERROR}
     return codes.get(result.status, 0)
 
 
@@ -133,7 +133,7 @@ def to_text(result: Result, job: Job, note: str | None = None) -> str:
     width = max(len(name) for name, _ in rows)
     head = [result.message] if note is None else [note, result.message]
     lines = [*map(visible, head), *(f"{name:<{width}}  {visible(text)}" for name, text in rows)]
-    if result.status in (Status.INTERRUPTED, Status.TIME, Status.STORE):
+    if result.status in (Status.INTERRUPTED, Status.TIME, Status.STORE, Status.WORKERS):
         lines.append(
             f"To go on: {visible(_resume(job))}" if store is not None else "It cannot be resumed: there is no store."
         )

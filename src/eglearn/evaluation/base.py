@@ -3,36 +3,74 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from .._typing import Array
+from .mistake import Mistake
+from .words import brief, shown
 
 Objective = Callable[[Array], Any]
+_NUMBERS = (numbers.Real, Decimal, np.bool_)  # Fraction and NumPy's numbers are Real, Decimal is not
 
 
-class Outcome(NamedTuple):
-    """What became of one point."""
-
+class _Fields(NamedTuple):
     y: float
-    """The value; NaN if the evaluation failed."""
     error: str | None = None
-    """Why it failed, in one sentence."""
     attempts: int = 1
-    """How often the point was tried."""
     seconds: float = 0.0
-    """Time spent on the last attempt."""
     worker: str = ""
-    """Who evaluated it."""
+    lost: bool = False
+    mistake: Mistake | None = None
+
+
+class Outcome(_Fields):
+    """What became of one point.
+
+    Parameters
+    ----------
+    y : float
+        The value; NaN if the evaluation failed.
+    error : str or None
+        Why it failed, in one line of limited length.
+    attempts : int
+        How often the point was tried.
+    seconds : float
+        Time spent on the last attempt.
+    worker : str
+        Who evaluated it.
+    lost : bool
+        Whether the workers are to blame, not the objective: the point has not been evaluated.
+    mistake : Mistake or None
+        The exception, if it is of a kind that only a mistake in the program raises.
+
+    Examples
+    --------
+    >>> Outcome(math.nan, "no  mesh").error
+    'no mesh'
+    >>> len(Outcome(math.nan, 10**6 * "no mesh").error)
+    2000
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, y: float, error: str | None = None, *others: Any, **named: Any) -> Outcome:
+        """Cut the text: whatever an objective or a program says, it is kept for each failed point."""
+        return super().__new__(cls, y, None if error is None else brief(error), *others, **named)
 
 
 class Evaluator(Protocol):
     """Runs an objective on batches of points."""
 
     def evaluate(self, x: Array) -> Iterator[tuple[int, Outcome]]:
-        """Yield (row, outcome) for each row of ``x`` (m, n), in whatever order they finish."""
+        """Yield (row, outcome) for each row of ``x`` (m, n), in whatever order they finish.
+
+        A KeyboardInterrupt while it waits is raised only after everything that has finished was yielded.
+        """
 
     def close(self) -> None:
         """Stop workers and free what is held; safe to call twice."""
@@ -52,23 +90,28 @@ def checked(value: Any) -> tuple[float, str | None]:
     >>> checked("3")
     (nan, "the objective returned '3' (str), not a number")
     """
-    if isinstance(value, bool | int | float | np.floating | np.integer | np.bool_):
-        try:
-            y = float(value)
-        except OverflowError:
-            return math.nan, "the objective returned a whole number beyond the largest float"
-    else:
-        try:
-            array = np.asarray(value)
-        except Exception:  # a user's object may do anything when asked for its array
-            return math.nan, f"the objective returned a {type(value).__name__}, not a number"
-        if array.dtype.kind not in "biuf":
-            shown = repr(value)
-            shown = shown if len(shown) <= 60 else shown[:57] + "..."
-            return math.nan, f"the objective returned {shown} ({type(value).__name__}), not a number"
-        if array.size != 1:
-            return math.nan, f"the objective returned an array of shape {array.shape}, not one number"
-        y = float(array.reshape(()))
-    if not math.isfinite(y):
+    try:
+        y, error = _number(value)
+    except Exception:  # a user's object may do anything when asked for its array, its number or its text
+        return math.nan, f"the objective returned a {type(value).__name__}, not a number"
+    if error is None and not math.isfinite(y):
         return math.nan, f"the objective returned {y}"
-    return y, None
+    return y, error
+
+
+def _number(value: Any) -> tuple[float, str | None]:
+    number = value
+    if not isinstance(value, _NUMBERS):
+        if np.ma.is_masked(value):  # its data would look like a value
+            return math.nan, "the objective returned a masked value, which is none"
+        array = np.asarray(value)
+        if array.size != 1 and array.dtype.kind in "biuf":
+            return math.nan, f"the objective returned an array of shape {array.shape}, not one number"
+        number = array.item() if array.size == 1 and array.dtype.kind in "biufO" else None
+        if not isinstance(number, _NUMBERS):
+            return math.nan, f"the objective returned {shown(value)} ({type(value).__name__}), not a number"
+    try:
+        return float(number), None
+    except OverflowError:
+        what = "whole number" if isinstance(number, numbers.Integral) else "number"
+        return math.nan, f"the objective returned a {what} beyond the largest float"

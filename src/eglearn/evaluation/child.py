@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from .base import checked
-from .serial import describe
+from .mistake import mistake_in
+from .once import FailedError, LostError
+from .words import describe, named
 
 
 def main(reads: int, writes: int) -> None:
@@ -32,7 +34,7 @@ def main(reads: int, writes: int) -> None:
     packed = inbox.get()
     if packed is None:
         return
-    fun, trouble = _load(packed)
+    fun, trouble = _load(packed)  # trouble: the answer to all questions, if there is no objective
     busy.clear()
     _send(writes, b"ready\n")
     while (line := inbox.get()) is not None:
@@ -40,9 +42,8 @@ def main(reads: int, writes: int) -> None:
         number, _, digits = line.partition(b" ")
         point = np.frombuffer(bytes.fromhex(digits.decode()), dtype="<f8").astype(np.float64)
         started = time.perf_counter()
-        y, error = (None, trouble) if trouble is not None else _call(fun, point)
-        seconds = time.perf_counter() - started
-        answer = {"id": int(number), "y": y, "error": error, "seconds": seconds}
+        answer = trouble if trouble is not None else _call(fun, point)
+        answer |= {"id": int(number), "seconds": time.perf_counter() - started}
         busy.clear()  # before the answer, which may bring the next point at once
         _send(writes, json.dumps(answer).encode() + b"\n")
 
@@ -59,24 +60,39 @@ def _receive(reads: int, inbox: queue.SimpleQueue[bytes | None], busy: threading
                 busy.set()
                 inbox.put(line)
     if busy.is_set():
-        os._exit(1)
+        _end()
     inbox.put(None)
 
 
-def _load(packed: bytes) -> tuple[Any, str | None]:
+def _end() -> None:
+    """End at once, with whatever the objective has started: nobody waits for it any more."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def _load(packed: bytes) -> tuple[Any, dict[str, Any] | None]:
     try:
         return pickle.loads(packed), None
     except BaseException as error:  # loading imports the user's modules: anything may happen
-        text = " ".join(str(error).split())
-        return None, f"the worker could not load the objective ({type(error).__name__}: {text})"
+        return None, _failure(f"the worker could not load the objective ({named(error)})", error)
 
 
-def _call(fun: Any, point: Any) -> tuple[float | None, str | None]:
+def _call(fun: Any, point: Any) -> dict[str, Any]:
     try:
         y, error = checked(fun(point))
-    except BaseException as exception:  # sys.exit in an objective is a failure of that point, no more
-        return None, describe(exception)
-    return (y, None) if error is None else (None, error)
+    except LostError as error:
+        return _failure(str(error), lost=True)
+    except FailedError as error:
+        return _failure(str(error))
+    except BaseException as error:  # sys.exit in an objective is a failure of that point, no more
+        return _failure(describe(error), error)
+    return {"y": y, "error": None, "lost": False, "mistake": None} if error is None else _failure(error)
+
+
+def _failure(reason: str, error: BaseException | None = None, lost: bool = False) -> dict[str, Any]:
+    mistake = mistake_in(error) if error is not None else None
+    return {"y": None, "error": reason, "lost": lost, "mistake": mistake.told() if mistake is not None else None}
 
 
 def _send(writes: int, data: bytes) -> None:
@@ -84,4 +100,4 @@ def _send(writes: int, data: bytes) -> None:
         while data:
             data = data[os.write(writes, data) :]
     except BrokenPipeError:
-        os._exit(1)  # nobody listens any more
+        _end()

@@ -20,7 +20,9 @@ from typing import Any
 from .._typing import Array
 from .base import Outcome
 from .foreign import lost
+from .interrupts import calls, pending
 from .point_task import PointTask, end_programs
+from .serial import is_failure
 
 
 class ByDask:
@@ -33,38 +35,59 @@ class ByDask:
         self._distributed: Any = importlib.import_module("distributed")
         self._submitted = 0
 
+    @calls
     def evaluate(self, x: Array) -> Iterator[tuple[int, Outcome]]:
         """Yield outcomes in the order in which they finish, those of suspects last."""
         suspects = []
-        futures = {self._submit(self.task, row, point): row for row, point in enumerate(x)}
+        futures: dict[Any, int] = {}  # of points whose outcome was not yielded yet
         try:
+            for row, point in enumerate(x):
+                future = self._submit(self.task, row, point)
+                if isinstance(future, Outcome):
+                    yield row, future
+                else:
+                    futures[future] = row
             for future in self._distributed.as_completed(list(futures), loop=self.client.loop):
-                row = futures.pop(future)
                 outcome = self._outcome(future)
                 if outcome is None:
-                    suspects.append(row)
+                    suspects.append(futures[future])
                 else:
-                    yield row, outcome
+                    yield futures[future], outcome
+                del futures[future]
                 future.release()
+                if futures and pending():
+                    raise KeyboardInterrupt
             for row in suspects:
                 yield row, self._alone(row, x[row])
+        except KeyboardInterrupt:
+            for future in [future for future in futures if future.done()]:
+                row, outcome = futures.pop(future), self._outcome(future)
+                if outcome is not None:
+                    yield row, outcome
+            raise
         finally:  # the caller may have left early: nobody waits for these points any more
             if futures:
-                self.client.cancel(list(futures))
+                with contextlib.suppress(Exception):  # the cluster may be gone
+                    self.client.cancel(list(futures))
 
     def _alone(self, row: int, point: Array) -> Outcome:
         """Try a suspect with nothing else of ours on the cluster: now it is guilty if a worker dies."""
         for strikes in range(self.task.retries + 1):
             task = dataclasses.replace(self.task, retries=self.task.retries - strikes)
-            outcome = self._outcome(self._submit(task, row, point))
+            future = self._submit(task, row, point)
+            outcome = future if isinstance(future, Outcome) else self._outcome(future)
             if outcome is not None:
                 return outcome._replace(attempts=outcome.attempts + strikes)
         return Outcome(math.nan, "every Dask worker that tried the point died", self.task.retries + 1)
 
     def _submit(self, task: PointTask, row: int, point: Array) -> Any:
+        """The future of a point, or its outcome if the client does not take it."""
         self._submitted += 1
         key = f"eglearn-{self.task.token}-{self._submitted}"  # an own name: same points are not merged
-        return self.client.submit(task, (row, point), key=key, pure=False, retries=0)
+        try:
+            return self.client.submit(task, (row, point), key=key, pure=False, retries=0)
+        except Exception as error:  # it is closed, or cannot send the objective
+            return lost(error, "Dask")
 
     def _outcome(self, future: Any) -> Outcome | None:
         """What the cluster made of a point; None if it was on a worker that died."""
@@ -72,9 +95,9 @@ class ByDask:
             _, outcome = future.result()
         except self._distributed.KilledWorker:
             return None
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
         except BaseException as error:  # a cancelled future does not raise an ordinary exception
+            if not is_failure(error):
+                raise
             return lost(error, "Dask")
         return outcome  # type: ignore[no-any-return]
 

@@ -15,7 +15,7 @@ from typing import Any
 from .base import Evaluator, Objective
 from .command import Command
 from .dask_client import ByDask
-from .foreign import ByExecutor, ByMap
+from .foreign import ByExecutor, ByMap, joblib_map
 from .point_task import PointTask
 from .pool import Pool
 from .program import Recipe
@@ -39,7 +39,8 @@ def make_evaluator(
         A function of one point (n,), the name of one as ``"module:function"``, or a `Command`.
     workers
         How many local processes (1: call the objective in this process, -1: one for each core), or a
-        `concurrent.futures.Executor`, a ``dask.distributed.Client``, or a function that works like ``map``.
+        `concurrent.futures.Executor`, a ``dask.distributed.Client``, a ``joblib.Parallel``, or a function that
+        works like ``map``.
     vectorized
         Whether ``fun`` takes a whole batch (m, n) and returns m values. It is then called in this process.
     timeout
@@ -85,10 +86,10 @@ def make_evaluator(
     if isinstance(workers, Executor):
         return ByExecutor(workers, task)
     if callable(workers):
-        return ByMap(workers, task)
+        return ByMap(joblib_map(workers) if _is_joblib_parallel(workers) else workers, task)
     raise TypeError(
         f"workers={workers!r} is not understood: pass a number, a concurrent.futures.Executor, "
-        "a dask.distributed.Client or a function that works like map"
+        "a dask.distributed.Client, a joblib.Parallel or a function that works like map"
     )
 
 
@@ -145,6 +146,11 @@ def _is_dask_client(workers: Any) -> bool:
     # Only a program that has imported distributed can hold a client of it, so there is no need to import it.
     distributed = sys.modules.get("distributed")
     return distributed is not None and isinstance(workers, distributed.Client)
+
+
+def _is_joblib_parallel(workers: Any) -> bool:
+    joblib = sys.modules.get("joblib")
+    return joblib is not None and isinstance(workers, joblib.Parallel)
 
 
 def _check_vectorized(workers: Any, timeout: float | None) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from .._typing import Array
 from .base import Objective, Outcome
+from .interrupts import keeps
 from .pool import Pool
 from .program import Recipe
 from .serial import try_point
@@ -41,6 +42,7 @@ class PointTask:
     token: str
     """Says which evaluator the programs belong to."""
 
+    @keeps
     def __call__(self, item: tuple[int, Array]) -> tuple[int, Outcome]:
         """Evaluate ``(row, point)``."""
         row, point = item

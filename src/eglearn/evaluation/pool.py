@@ -15,16 +15,20 @@ import select
 import time
 from collections import deque
 from collections.abc import Iterator
+from typing import Any
 
 from .._typing import Array
-from .answer import parse
-from .base import Outcome
+from .answer import Answer, nonsense, parse, quoted
+from .base import ObjectiveError, Outcome
+from .guard import GUARD
+from .interrupts import pending, waits
 from .program import Program, Recipe
 
 HEARTBEAT = 0.5  # seconds; a death is noticed after this even if a grandchild keeps the pipe open
 CLOSING = 2.0  # seconds that idle programs get to end by themselves
 START_LIMIT = 60.0  # seconds to load the objective, on top of the timeout, where there is one
 SILENCE = 10.0  # seconds without a first answer after which the user is told; many programs do not flush
+SETTLING = 0.25  # seconds without a second line after which the first answer of a program without ids is believed
 START_TRIES = 3  # starts that may fail one after the other before the points are given up
 
 _LOG = logging.getLogger("eglearn")
@@ -42,12 +46,15 @@ class Seat:
         self.row: int | None = None
         self.begun = False  # whether it has said that it began with the point
         self.since = 0.0  # when the program was started, was given the point, or began
+        self.lines: list[bytes] = []  # what it has written for the point
+        self.heard = 0.0  # when it wrote the first of them
         self.answered = 0
+        self.last: tuple[int, bytes] | None = None  # the last answer, if it was a value: its number and line
 
     def seat(self, program: Program, ready: bool) -> None:
         """Take in a new program."""
         self.program, self.ready, self.row, self.answered = program, ready, None, 0
-        self.since = time.monotonic()
+        self.since, self.lines, self.last = time.monotonic(), [], None
 
     def clear(self, grace: float = 0.0) -> None:
         """Stop the program, if there is one."""
@@ -65,15 +72,14 @@ class Batch:
         self.attempts = [0] * len(x)
         self.open = len(x)
 
-    def close(
-        self, row: int, y: float, error: str | None, seconds: float, worker: str, final: bool = False
-    ) -> Outcomes:
-        """The outcome of a row, unless it failed and may be tried again."""
-        if error is not None and not final and self.attempts[row] <= self.retries:
+    def close(self, row: int, answer: Answer, seconds: float, worker: str) -> Outcomes:
+        """The outcome of a row, unless it failed and may be tried again; who has lost it has tried that already."""
+        if answer.error is not None and not answer.lost and self.attempts[row] <= self.retries:
             self.waiting.append(row)
             return
         self.open -= 1
-        yield row, Outcome(y, error, self.attempts[row], seconds, worker)
+        took = seconds if answer.seconds is None else answer.seconds
+        yield row, Outcome(answer.y, answer.error, self.attempts[row], took, worker, answer.lost, answer.mistake)
 
 
 class Pool:
@@ -85,21 +91,29 @@ class Pool:
         self._numbered = 0  # points seen so far: each gets a number that no other point of this pool has
         self._failed_starts = 0
         self._may_be_mute = not recipe.announces  # until the first answer, or until the user was told
+        self._ids = recipe.announces  # whether an answer has named its point: from then on all must
+        self._told_of_chatter = False
 
     def evaluate(self, x: Array) -> Outcomes:
         """Yield outcomes in the order in which they finish."""
         batch = Batch(x, self._numbered, self.retries)
         self._numbered += len(x)
         self._failed_starts = 0
+        interrupted = False
         try:
             while True:
                 for seat in self._seats:
                     if seat.program is not None:
                         yield from self._collect(seat, seat.program, batch)
+                if batch.open and (interrupted or pending()):  # all that has arrived was handed over
+                    raise KeyboardInterrupt
                 yield from self._hand_out(batch)
                 if not batch.open:
                     return
-                self._wait()
+                try:
+                    self._wait()
+                except KeyboardInterrupt:
+                    interrupted = True
         finally:  # the caller may have left early: nobody waits for these points any more
             for seat in self._seats:
                 if seat.row is not None:
@@ -113,6 +127,12 @@ class Pool:
         until = time.monotonic() + CLOSING
         for seat in self._seats:
             seat.clear(max(0.0, until - time.monotonic()) if seat.ready and seat.row is None else 0.0)
+        GUARD.rest()
+
+    def __del__(self) -> None:  # for a pool that was never closed
+        for seat in self._seats:
+            seat.clear()
+        GUARD.rest()
 
     def _hand_out(self, batch: Batch) -> Outcomes:
         """Give waiting points to programs that are free, and start programs while points are left over."""
@@ -136,9 +156,10 @@ class Pool:
     def _give(self, seat: Seat, batch: Batch, row: int) -> None:
         assert seat.program is not None
         batch.attempts[row] += 1
-        seat.row, seat.begun, seat.since = row, False, time.monotonic()
+        seat.row, seat.begun, seat.since, seat.lines = row, False, time.monotonic(), []
         seat.program.send(self.recipe.question(batch.first + row, batch.x[row]))
 
+    @waits
     def _wait(self) -> None:
         """Sleep until a program says something, a time is over or a heartbeat has passed."""
         poller = select.poll()
@@ -154,6 +175,8 @@ class Pool:
         poller.poll(max(0, math.ceil(1000 * (until - time.monotonic()))))
 
     def _deadline(self, seat: Seat) -> float:
+        if seat.lines:
+            return seat.heard + SETTLING
         if self.timeout is None or (seat.ready and seat.row is None):
             return math.inf
         return seat.since + self.timeout + (0.0 if seat.ready else START_LIMIT)
@@ -171,15 +194,11 @@ class Pool:
             if not seat.answered:
                 self._failed_starts = 0  # a new program works
         if lines and seat.row is None:
-            seat.clear()  # it speaks without being asked: its next answer could be meant for another point
-        elif lines and seat.row is not None:
-            row, seconds = seat.row, now - seat.since
-            answer = parse(lines[0], batch.first + row)
-            self._may_be_mute = False
-            seat.row, seat.answered = None, seat.answered + 1
-            if ended or len(lines) > 1 or not answer.understood:
-                seat.clear()
-            yield from batch.close(row, answer.y, answer.error, answer.seconds or seconds, seat.name)
+            self._unasked(seat, lines[0])
+        elif seat.row is not None and (lines or seat.lines):
+            seat.heard = seat.heard if seat.lines else now
+            seat.lines += lines
+            yield from self._answered(seat, seat.row, ended, batch)
         elif ended:
             yield from self._ended(seat, program, batch)
         elif now > self._deadline(seat):
@@ -188,6 +207,46 @@ class Pool:
             self._may_be_mute = False
             hint = "if it is not just slow, make it flush its output after each line"
             _LOG.warning("the program has not answered for %g s: %s", SILENCE, hint)
+
+    def _answered(self, seat: Seat, row: int, ended: bool, batch: Batch) -> Outcomes:
+        """Judge what a program has written for a point, once it is clear that there is no more to come."""
+        number, line = batch.first + row, seat.lines[0]
+        answer = parse(line, number, self.recipe.announces)
+        self._compare(seat.last, answer.id)
+        if answer.understood and len(seat.lines) > 1:
+            said = f"{quoted(line)} and {quoted(seat.lines[1])}"
+            answer = nonsense(f"the program wrote more than one line for a point, {said}")
+        elif answer.understood and answer.id is None:
+            if self._ids:
+                answer = nonsense(f"the program answered {quoted(line)} without the id that it has named before")
+            elif not seat.answered and not ended and time.monotonic() < seat.heard + SETTLING:
+                return  # it may be a message, and the answer follows
+        self._may_be_mute = False
+        self._ids = self._ids or (answer.understood and answer.id is not None)
+        seat.last = (number, line) if answer.error is None else None
+        seconds = seat.heard - seat.since
+        seat.row, seat.lines, seat.answered = None, [], seat.answered + 1
+        if ended or not answer.understood:
+            seat.clear()
+        yield from batch.close(row, answer, seconds, seat.name)
+
+    def _unasked(self, seat: Seat, line: bytes) -> None:
+        """A program speaks without being asked: its next answer could be meant for another point."""
+        self._compare(seat.last, parse(line, None).id)
+        if not self._told_of_chatter:
+            self._told_of_chatter = True
+            hint = "messages belong on its standard error"
+            _LOG.warning("the program wrote %s when nothing was asked, and is started anew: %s", quoted(line), hint)
+        seat.clear()
+
+    @staticmethod
+    def _compare(last: tuple[int, bytes] | None, named: Any) -> None:
+        """Raise if a program answers a point again whose value was handed over already."""
+        if last is not None and last[0] == named:
+            raise ObjectiveError(
+                f"the program wrote {quoted(last[1])}, which was taken for the value of point {named}, and later "
+                "answered it again: let it write one line for each point, and begin anew"
+            )
 
     def _ended(self, seat: Seat, program: Program, batch: Batch) -> Outcomes:
         row, ready, seconds = seat.row, seat.ready, time.monotonic() - seat.since
@@ -199,8 +258,7 @@ class Pool:
         if not ready or (innocent and self.recipe.announces):
             yield from self._start_failed(f"{program.epitaph()} before it began", batch)
         elif row is not None and not innocent:
-            error = f"the {self.recipe.noun} {program.epitaph()}"
-            yield from batch.close(row, math.nan, error, seconds, seat.name)
+            yield from batch.close(row, _failed(f"the {self.recipe.noun} {program.epitaph()}"), seconds, seat.name)
 
     def _innocent(self, seat: Seat, program: Program) -> bool:
         """Whether a program that ended with a point in hand had not begun with it.
@@ -219,7 +277,7 @@ class Pool:
             yield from self._start_failed(f"was not ready after {seconds:.3g} s", batch)
         else:
             error = f"no answer within the timeout of {self.timeout:g} s{program.last_message()}"
-            yield from batch.close(row, math.nan, error, seconds, seat.name)
+            yield from batch.close(row, _failed(error), seconds, seat.name)
 
     def _few_will_do(self) -> bool:
         """Whether no more programs shall be started because starts fail, while there still are some."""
@@ -234,4 +292,8 @@ class Pool:
         batch.waiting.clear()
         for row in rows:
             error = f"the {self.recipe.noun} {how}, {START_TRIES} times in a row"
-            yield from batch.close(row, math.nan, error, 0.0, "", final=True)
+            yield from batch.close(row, _failed(error, lost=True), 0.0, "")
+
+
+def _failed(error: str, lost: bool = False) -> Answer:
+    return Answer(math.nan, error, lost=lost)

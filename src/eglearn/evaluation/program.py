@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -11,12 +12,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 from .._typing import Array
+from .answer import LONGEST_LINE
+from .guard import GUARD
+from .words import ending
 
 Launch = Callable[[int, int], "subprocess.Popen[bytes]"]
 """Starts the child; the two arguments are the descriptors that it reads from and writes to."""
 
 CHUNK = 1 << 16
-LONGEST_LINE = 1 << 20  # more than this without a line end is no answer
 
 
 class Program:
@@ -28,6 +31,8 @@ class Program:
     """
 
     _stopped = True  # until there is something to stop
+    folder: str | None = None
+    """A folder that is removed when the program is stopped."""
 
     def __init__(self, launch: Launch) -> None:
         self._owner = os.getpid()
@@ -49,6 +54,7 @@ class Program:
                 os.set_blocking(descriptor, False)
         self._to_send, self._heard, self._said = bytearray(), bytearray(), bytearray()
         self._hung_up = self._killed = False
+        GUARD.watch(self._process.pid)
         self.refused = False  # the child stopped reading before it had all that was sent
         self._stopped = False
 
@@ -85,7 +91,7 @@ class Program:
         new = self._read(self._input)
         self._heard += new or b""
         *lines, rest = self._heard.split(b"\n")
-        if len(rest) > LONGEST_LINE:
+        if len(rest) > LONGEST_LINE:  # no answer any more: its length says so
             lines, rest = [*lines, rest], bytearray()
         self._heard = rest
         return [bytes(line) for line in lines], new == b"" or (dead and new is None)
@@ -134,11 +140,14 @@ class Program:
         self._read_messages()
         with contextlib.suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        GUARD.forget(self._process.pid)
         with contextlib.suppress(subprocess.TimeoutExpired):  # stuck in the kernel: no signal can help
             self._process.wait(timeout=5)
         os.close(self._input)
         if self._process.stderr:
             self._process.stderr.close()
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
     def left(self) -> bool:
@@ -147,13 +156,7 @@ class Program:
 
     def epitaph(self) -> str:
         """After ``stop``: how the child ended, in a few words, with the last line of its messages."""
-        code = self._process.returncode
-        if self._killed:
-            how = "closed its output"
-        elif code < 0:
-            how = f"was killed by {signal.Signals(-code).name if -code in set(signal.Signals) else -code}"
-        else:
-            how = f"ended with exit code {code}"
+        how = "closed its output" if self._killed else ending(self._process.returncode)
         return how + self.last_message()
 
     def last_message(self) -> str:

@@ -67,5 +67,10 @@ class PythonWorker:
         )
 
     def question(self, number: int, point: Array) -> bytes:
-        """The line for one point, as hexadecimal bytes: exact, and far quicker than decimal digits."""
-        return b"%d %s\n" % (number, point.astype("<f8").tobytes().hex().encode())
+        """The line for one point."""
+        return worker_question(number, point)
+
+
+def worker_question(number: int, point: Array) -> bytes:
+    """A point for a Python worker, as hexadecimal bytes: exact, and far quicker than decimal digits."""
+    return b"%d %s\n" % (number, point.astype("<f8").tobytes().hex().encode())
