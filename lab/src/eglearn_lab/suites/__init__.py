@@ -1,0 +1,9 @@
+"""Benchmark suites beside COCO, so that nothing is tuned to one suite.
+
+==============  =====================================================================================
+`more_wild`     the 53 least-squares problems of Moré and Wild (2009): smooth, nonsmooth, noisy
+`profiles`      data and performance profiles
+==============  =====================================================================================
+
+A problem is a `base.Problem`; those that are ``set_aside`` are for a last check, never for choosing or tuning.
+"""
