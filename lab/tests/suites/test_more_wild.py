@@ -106,6 +106,11 @@ def test_stochastic_noise_has_the_stated_size():
     assert relative.std() == pytest.approx(1e-3 / np.sqrt(3), rel=0.05)
 
 
+def test_the_helical_angle_is_a_quarter_on_the_axis():
+    axis, beside = (FUNCTIONS[5][0](np.array([x, 2.0, 1.0]), 3) for x in (0.0, 1e-9))
+    np.testing.assert_allclose(axis, beside, atol=1e-6)
+
+
 def test_an_overflow_is_inf_and_no_warning():
     problem = next(p for p in more_wild.problems("smooth") if "osborne-1" in p.name)
     assert problem.make()(np.array([1.0, 1.0, -1.0, -50.0, -50.0])) == np.inf

@@ -99,9 +99,8 @@ def performance_profile(needed: Mapping[str, Array], grid: Array) -> dict[str, A
     {'a': array([0.5, 1. ]), 'b': array([0.5, 1. ])}
     """
     best = np.min(list(needed.values()), axis=0)
-    solved = np.isfinite(best)
-    unit = np.where(solved, best, 1.0)
-    return {s: _share(np.where(solved, t / unit, np.inf), grid) for s, t in needed.items()}
+    unit = np.where(np.isfinite(best), best, 1.0)  # inf / 1: unsolved by all is unsolved by each
+    return {s: _share(t / unit, grid) for s, t in needed.items()}
 
 
 def _share(costs: Array, grid: Array) -> Array:
