@@ -2,6 +2,7 @@
 
 ==============  =====================================================================================
 `more_wild`     the 53 least-squares problems of Moré and Wild (2009): smooth, nonsmooth, noisy
+`wild`          problems as users bring them: clusters, control, structures, tuning, fits, networks...
 `profiles`      data and performance profiles
 `scores`        ranks, wins against a reference and how often an algorithm is last
 ==============  =====================================================================================
