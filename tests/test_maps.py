@@ -5,9 +5,9 @@ import pytest
 
 from eglearn.learning.memory import Replay
 from eglearn.learning.models.closed_form import Affine, Constant
+from eglearn.learning.models.settings import FieldSettings
 from eglearn.learning.output import OutputMap
 from eglearn.learning.regions import LinearRegion
-from eglearn.learning.models.settings import FieldSettings
 
 N = 4
 

@@ -331,7 +331,12 @@ def test_batch_size(n, size):
 
 @pytest.mark.parametrize(
     "settings",
-    [EGLSettings(), EGLSettings.paper_coco(4), EGLSettings.authors_code(4), EGLSettings(m=5, epsilon=0.1 + 0.2, hidden=(3,))],
+    [
+        EGLSettings(),
+        EGLSettings.paper_coco(4),
+        EGLSettings.authors_code(4),
+        EGLSettings(m=5, epsilon=0.1 + 0.2, hidden=(3,)),
+    ],
 )
 def test_state_round_trip(settings):
     state = settings.state()

@@ -95,7 +95,12 @@ def test_show_and_export(folder):
 
 
 @pytest.mark.parametrize(
-    ("options", "algorithm", "model"), [((), "auto", None), ((*EGL, "--model", "constant"), "egl", "constant"), (("--algorithm", "cma-es"), "cma-es", None)]
+    ("options", "algorithm", "model"),
+    [
+        ((), "auto", None),
+        ((*EGL, "--model", "constant"), "egl", "constant"),
+        (("--algorithm", "cma-es"), "cma-es", None),
+    ],
 )
 def test_a_model_is_shown_where_there_is_a_choice(inside, folder, options, algorithm, model):
     inside(*RUN, *folder.problem, *options)

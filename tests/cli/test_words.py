@@ -237,15 +237,24 @@ def test_bounds_file(inside, folder):
     ("words", "expected"),
     [
         ((*EGL, "--model", "constant"), EGLSettings(model="constant")),
-        ((*EGL, "--preset", "authors-code", "--model", "affine", "--jump"), EGLSettings.authors_code(2, model="affine")),
+        (
+            (*EGL, "--preset", "authors-code", "--model", "affine", "--jump"),
+            EGLSettings.authors_code(2, model="affine"),
+        ),
         (
             (*EGL, "--preset", "paper-latent", "--model", "constant", "--m", "8"),
             EGLSettings.paper_latent(2, model="constant", m=8),
         ),
         (("--algorithm", "convergent-egl"), ConvergentSettings()),
-        (("--algorithm", "convergent-egl", "--m", "9", "--gamma-alpha", "0.5"), ConvergentSettings(m=9, gamma_alpha=0.5)),
+        (
+            ("--algorithm", "convergent-egl", "--m", "9", "--gamma-alpha", "0.5"),
+            ConvergentSettings(m=9, gamma_alpha=0.5),
+        ),
         ((*EGL, "--anchor", "none", "--output-map", "none", "--order", "none"), EGLSettings(output_map="none")),
-        ((*EGL, "--model", "least-change", "--output-map", "ranks"), EGLSettings(model="least-change", output_map="ranks")),
+        (
+            (*EGL, "--model", "least-change", "--output-map", "ranks"),
+            EGLSettings(model="least-change", output_map="ranks"),
+        ),
         (("--m", "9"), AutoSettings(m=9)),
         (("--algorithm", "cma-es"), ALGORITHMS["cma-es"].settings_class()()),
     ],

@@ -172,7 +172,9 @@ def test_scale_of_the_points_does_not_matter():
     f, _, _ = quadratic(4)
     one = samples_of(f, 4, [40])
     tiny = Samples(one.z * 1e-9, one.v, one.sizes, one.origin)
-    np.testing.assert_allclose(Affine(FieldSettings()).fit(tiny).b * 1e-9, Affine(FieldSettings()).fit(one).b, rtol=1e-9)
+    np.testing.assert_allclose(
+        Affine(FieldSettings()).fit(tiny).b * 1e-9, Affine(FieldSettings()).fit(one).b, rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("model", [Constant, Affine])
