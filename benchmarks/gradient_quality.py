@@ -25,9 +25,9 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS
 import numpy as np
 import torch
 
-from eglearn import Settings
+from eglearn import EGLSettings
 from eglearn.learning.memory import Replay, Samples
-from eglearn.learning.models import make_model
+from eglearn.learning.models import gradient_model
 from eglearn.learning.output import OutputMap
 from eglearn.learning.regions import TanhRegion
 from eglearn.learning.samplers import sampler
@@ -37,14 +37,17 @@ REFERENCE = 60  # minibatches of single pairs
 MARGIN = 0.01
 BAR = 1 / 5
 
-PAPER = Settings.paper_coco(N, model="fc")  # first-order squared loss, single pairs, minibatch 1024, fc 256-512-512-256
+PAPER = EGLSettings.paper_coco(
+    N, model="fc"
+)  # first-order squared loss, single pairs, minibatch 1024, fc 256-512-512-256
 ALL_PAIRS = replace(PAPER, pairing="all", minibatch=64)
-SMALL = Settings.for_model("fc", region="tanh")  # all pairs, trapezoid, fc 128-128
-SPLINE = Settings.for_model("spline", region="tanh")
+SMALL = EGLSettings(model="fc", region="tanh")  # all pairs, trapezoid, fc 128-128
+SPLINE = EGLSettings(model="spline", region="tanh")
 ANCHORED_FC = replace(SMALL, anchor="affine")
 ANCHORED_SPLINE = replace(SPLINE, anchor="affine")
-CONSTANT = Settings.for_model("constant", region="tanh")
-AFFINE = Settings.for_model("affine", region="tanh")
+CONSTANT = EGLSettings(model="constant", region="tanh")
+AFFINE = EGLSettings(model="affine", region="tanh")
+LEAST_CHANGE = EGLSettings(model="least-change", region="tanh")
 
 
 @dataclass
@@ -52,14 +55,14 @@ class Row:
     """One line of the table: a model with a number of training steps, and what each seed gave."""
 
     name: str
-    settings: Settings
+    settings: EGLSettings
     steps: int
     seconds: list[float] = field(default_factory=list)
     cosines: list[float] = field(default_factory=list)
 
     def run(self, samples: Samples, truth: np.ndarray, seed: int) -> None:
         rng = np.random.default_rng([seed, 1])
-        model = make_model(replace(self.settings, training_steps=max(self.steps, 1)), N, rng)
+        model = gradient_model(replace(self.settings, training_steps=max(self.steps, 1)), N, rng, squash=True)
         started = time.process_time()
         fit = model.fit(samples, 0.0, rng)
         self.seconds.append(time.process_time() - started)
@@ -126,6 +129,7 @@ def main() -> int:
         Row("spline anchored at affine", ANCHORED_SPLINE, 60),
         Row("constant, closed form", CONSTANT, 0),
         Row("affine, closed form", AFFINE, 0),
+        Row("least change, from H = 0", LEAST_CHANGE, 0),
     ]
     rows = [*single, *pairs, *small, *rest]
 

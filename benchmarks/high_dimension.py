@@ -26,35 +26,36 @@ import time
 
 import numpy as np
 
-from eglearn import Settings
+from eglearn import EGLSettings, IGLSettings
 from eglearn.learning.memory import Samples
-from eglearn.learning.models import make_model
+from eglearn.learning.models import gradient_model, value_model
 
 DIMENSIONS = (784, 2000)
 
 
-def contestants(n: int) -> dict[str, Settings]:
+def contestants(n: int) -> dict[str, EGLSettings | IGLSettings]:
     """The models by the name of the row."""
     cheap = {"hidden": (128, 128), "pairing": "all", "training_steps": 10}
     return {
-        "affine, ours": Settings(),
-        "constant, ours": Settings.for_model("constant"),
-        "constant, m = 64, n + 1 points": Settings.for_model("constant", m=64, replay=math.ceil((n + 1) / 64)),
-        "constant, m = 800, 4 batches": Settings.for_model("constant", m=800, replay=4),
-        "affine, m = 64, 16 batches": Settings.for_model("affine", m=64, replay=16),
-        "fc 128-128, ours": Settings.for_model("fc"),
-        "fc 128-128 on constant": Settings.for_model("fc", anchor="constant"),
-        "igl, fc 128-128": Settings.for_model("fc"),
-        "fc 128-128, 10 steps, m = 64": Settings.paper_coco(n, model="fc", minibatch=64, **cheap),
-        "fc 128-128, 10 steps, m = 800": Settings.paper_coco(n, model="fc", m=800, minibatch=800, **cheap),
-        "fc, table 1": Settings.paper_coco(n, model="fc"),
-        "spline, ours": Settings.for_model("spline"),
-        "spline, table 1": Settings.paper_coco(n),
-        "spline, 1 step on 64 points": Settings.for_model("spline", m=32, replay=32, minibatch=64, training_steps=1),
+        "affine, ours": EGLSettings(),
+        "constant, ours": EGLSettings(model="constant"),
+        "constant, m = 64, n + 1 points": EGLSettings(model="constant", m=64, replay=math.ceil((n + 1) / 64)),
+        "constant, m = 800, 4 batches": EGLSettings(model="constant", m=800, replay=4),
+        "least change, ours": EGLSettings(model="least-change"),
+        "affine, m = 64, 16 batches": EGLSettings(model="affine", m=64, replay=16),
+        "fc 128-128, ours": EGLSettings(model="fc"),
+        "fc 128-128 on constant": EGLSettings(model="fc", anchor="constant"),
+        "igl, fc 128-128": IGLSettings(),
+        "fc 128-128, 10 steps, m = 64": EGLSettings.paper_coco(n, model="fc", minibatch=64, **cheap),
+        "fc 128-128, 10 steps, m = 800": EGLSettings.paper_coco(n, model="fc", m=800, minibatch=800, **cheap),
+        "fc, table 1": EGLSettings.paper_coco(n, model="fc"),
+        "spline, ours": EGLSettings(model="spline"),
+        "spline, table 1": EGLSettings.paper_coco(n),
+        "spline, 1 step on 64 points": EGLSettings(model="spline", m=32, replay=32, minibatch=64, training_steps=1),
     }
 
 
-def samples_of(s: Settings, n: int) -> Samples:
+def samples_of(s: EGLSettings | IGLSettings, n: int) -> Samples:
     """A full replay around the candidate 0."""
     rng = np.random.default_rng(0)
     m = s.batch_size(n)
@@ -66,7 +67,8 @@ def row(name: str, n: int) -> dict[str, float]:
     """Measure one model in this process."""
     s = contestants(n)[name]
     rng = np.random.default_rng(1)
-    model = make_model(s, n, rng, of_values=name.startswith("igl"))
+    squash = s.region == "tanh"
+    model = (value_model if name.startswith("igl") else gradient_model)(s, n, rng, squash)
     samples = samples_of(s, n)
     begun = time.process_time()
     fit = model.fit(samples, 0.0, rng)

@@ -19,15 +19,15 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Rectangle
 from PIL import Image
 
-from eglearn import EGL, Settings
+from eglearn import EGL, EGLSettings
 from eglearn.learning.memory import Replay
-from eglearn.learning.models import make_model
+from eglearn.learning.models import gradient_model
 from eglearn.learning.output import OutputMap
 from eglearn.learning.regions import LinearRegion
 
 HALF_WIDTH = 5.0  # of the box: from lengths in the cube to lengths in x
 BOUNDS = [(-HALF_WIDTH, HALF_WIDTH)] * 2
-SETTINGS = Settings(m=40, exploration="ball", epsilon=0.28)
+SETTINGS = EGLSettings(m=40, exploration="ball", epsilon=0.28)
 
 MINIMUM = np.array([1.6, 1.1])
 PERIOD = 1.2  # of the ripples
@@ -67,8 +67,8 @@ def run() -> list[Batch]:
     optimiser = EGL(BOUNDS, x0=[-2.6, -2.9], budget=10_000, seed=4, settings=SETTINGS)
     history = []
     while not optimiser.stop():
-        x, search = optimiser.ask(), optimiser.state()["search"]
-        centre, half = HALF_WIDTH * search["mu"], HALF_WIDTH * search["sigma"]
+        x, region = optimiser.ask(), optimiser.state()["search"]["region"]["state"]
+        centre, half = HALF_WIDTH * region["mu"], HALF_WIDTH * region["sigma"]
         history.append(Batch(x, optimiser.progress()["epsilon"] * half[0], centre, half))
         optimiser.tell(x, f(x))
     return history
@@ -81,7 +81,7 @@ def learned_gradient(batch: np.ndarray, at: np.ndarray) -> np.ndarray:
     output.update(replay.y)
     samples = replay.samples(output(replay.y), batch[0] / HALF_WIDTH)
     rng = np.random.default_rng(0)  # the affine model draws nothing from it
-    return make_model(SETTINGS, 2, rng).fit(samples, 0.0, rng).gradient(at / HALF_WIDTH)
+    return gradient_model(SETTINGS, 2, rng).fit(samples, 0.0, rng).gradient(at / HALF_WIDTH)
 
 
 def draw_function(ax: Axes, centre: np.ndarray, half: float) -> None:

@@ -230,6 +230,14 @@ def test_a_page_shows_what_its_algorithm_does(chromium: str, tmp_path: Path) -> 
         assert "mapped" not in text
 
 
+def test_without_an_output_map_mapped_values_are_the_raw_ones(chromium: str, tmp_path: Path) -> None:
+    store, settings = tmp_path / "run.egl", EGLSettings(output_map="none")
+    minimize(lambda x: float(np.sum(x**2)), [(-5, 4)] * 3, budget=60, store=store, algorithm="egl", settings=settings)
+    _, page = opened(chromium, store)
+    raw, mapped = (json.loads(re.findall(r'\{"x".*\}', page.inside[name])[0])["rows"] for name in ("raw", "mapped"))
+    assert mapped == raw
+
+
 def test_restarts_are_marked(chromium: str, tmp_path: Path) -> None:
     store = tmp_path / "run.egl"
     result = minimize(lambda x: float(np.sum((x - 0.3) ** 2)), [(-1, 1)] * 2, budget=2000, store=store)
@@ -283,9 +291,8 @@ def test_without_an_evaluation(chromium: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("algorithm", [AutoEGL, EGL])
 def test_one_of_everything(chromium: str, tmp_path: Path, algorithm: type[AutoEGL | EGL]) -> None:
     store = tmp_path / "one.egl"
-    minimize(
-        lambda x: 7.0, [(-5, 4)], budget=1, store=store, algorithm=algorithm, settings=algorithm.settings_class()(m=5)
-    )
+    settings = algorithm.settings_class()(m=5)
+    minimize(lambda x: 7.0, [(-5, 4)], budget=1, store=store, algorithm=algorithm, settings=settings)
     dom, page = opened(chromium, store)
     for words in (" · 1 dimension · ", "in 1 batch<", "The best point (1 coordinate)", "<th>1 coordinate</th>"):
         assert words in dom
