@@ -160,11 +160,15 @@ class RunLoop:
                 raise WorkersLost(reason)
 
     def _raise_if_asked(self, outcome: Outcome, x: Array) -> None:
-        """Raise what the user wants to hear of at once: each failure, or a mistake in the very first evaluation."""
+        """Raise what the user wants to hear of at once: each failure, or a mistake in the very first evaluation.
+
+        The latter has an attribute ``in_objective``, by which it is told from wrong arguments of ours.
+        """
         if self.on_error is None and self.first and outcome.mistake is not None:
             error = outcome.mistake.error
             hint = "on_error='skip' would skip such evaluations"
             error.add_note(f"eglearn: the first evaluation ended so, at x = {_shown(x)}; {hint}")
+            error.in_objective = True  # type: ignore[attr-defined]
             raise error
         if self.on_error == "raise" and outcome.error is not None and not outcome.lost:
             raise ObjectiveError(f"{outcome.error}, at x = {_shown(x)}")

@@ -87,7 +87,7 @@ def new_job(objective: str | None, given: Given) -> Job:
         "scale": scale,
         "budget": given["budget"],
         "seed": given.get("seed", 0),
-        "on_error": _on_error(given.get("on_error", "skip")),
+        "on_error": _on_error(given["on_error"]) if "on_error" in given else None,
         "store": None if given.get("no_store") else given.get("store", "run.egl"),
         "settings": settings,
         "algorithm": algorithm,

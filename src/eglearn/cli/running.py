@@ -8,6 +8,7 @@ import math
 import os
 import shlex
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO
@@ -16,7 +17,7 @@ from ..result import Result, Status
 from ..run import minimize
 from ..store import History, StoreError
 from .display import make_display
-from .errors import ALL_FAILED, ERROR, INTERRUPTED, STORE, Usage, visible
+from .errors import ALL_FAILED, ERROR, INTERRUPTED, STORE, Failure, Usage, visible
 from .job import Job
 
 _SHOWN_COORDINATES = 6
@@ -39,7 +40,11 @@ def execute(job: Job, *, quiet: bool, as_json: bool) -> int:
         try:
             with display.shown():
                 result = minimize(job.objective, callback=display, about=job.changeable, **job.arguments)
-        except (ValueError, TypeError) as error:
+        except Exception as error:
+            if getattr(error, "in_objective", False):
+                raise Failure(_mistake(error)) from error
+            if not isinstance(error, ValueError | TypeError):
+                raise
             if display.progress.result is None:  # before the first batch: the arguments were wrong
                 raise Usage(str(error)) from error
             raise
@@ -50,6 +55,14 @@ def execute(job: Job, *, quiet: bool, as_json: bool) -> int:
         out.write(text + "\n")
         out.flush()
     return _code(result)
+
+
+def _mistake(error: Exception) -> str:
+    """A sentence about a mistake in the objective, with its place if it happened in this process."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    what = f"{type(error).__name__}: {error}"
+    return f"the first evaluation failed{where} ({what}): correct the objective, or skip such failures: --on-error skip"
 
 
 class _Log(logging.StreamHandler[TextIO]):
