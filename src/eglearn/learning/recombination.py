@@ -29,7 +29,7 @@ def normal_scores(size: int) -> Array:
     """About the expected order statistics of a normal distribution, the largest first (Blom 1958).
 
     >>> normal_scores(3).round(2)
-    array([ 0.82,  0.  , -0.82])
+    array([ 0.87,  0.  , -0.87])
     """
     scores: Array = ndtri((size - np.arange(size) - 0.375) / (size + 0.25))
     return scores
