@@ -7,12 +7,12 @@ import sys
 
 import numpy as np
 import pytest
-from eglearn.algorithms.environment import environment
 from tests.test_run import BOX, f, same, table
 
 from eglearn import EGL, AutoEGL, Status, minimize
 from eglearn.algorithms import ALGORITHMS, AskTell
 from eglearn.cli import main
+from eglearn.environment import environment
 from eglearn.report import write_report
 from eglearn.store import History
 
@@ -143,7 +143,7 @@ CHILD = """
 import sys
 import numpy as np
 from eglearn import minimize
-from eglearn.algorithms.environment import environment
+from eglearn.environment import environment
 from eglearn.cli import main
 from eglearn.report import write_report
 rng = np.random.default_rng(1)
@@ -184,14 +184,19 @@ def test_a_run_goes_on_with_another_kernel_and_other_threads(tmp_path):
 def test_an_optimiser_can_be_pickled(kind, asked):
     optimiser = kind(BOX, budget=300, seed=3)
     for _ in range(asked):
+        if optimiser.stop() is None:
+            x = optimiser.ask()
+            optimiser.tell(x, [f(p) if p[0] <= 3 else np.nan for p in x])
+    if optimiser.stop() is None:
         x = optimiser.ask()
-        optimiser.tell(x, [f(p) if p[0] <= 3 else np.nan for p in x])
-    x = optimiser.ask()
-    optimiser.tell(x[:1], [7.5])
+        optimiser.tell(x[:1], [7.5])
     optimiser.tell(np.array([0.1, 0.2, 0.3, 0.4]), 3.25)
     copy = pickle.loads(pickle.dumps(optimiser))
     assert type(copy) is kind
     for _ in range(4):
+        assert copy.stop() == optimiser.stop()
+        if optimiser.stop() is not None:
+            break
         x = optimiser.ask()
         assert np.array_equal(x, copy.ask())
         for one in (optimiser, copy):

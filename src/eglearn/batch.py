@@ -56,13 +56,21 @@ class Batch:
         row = int(np.nanargmin(self.y))
         return self.where(row), self.u[row], float(self.y[row])
 
-    def row_of(self, x: Array, u: Array) -> int | None:
-        """The row that the point answers, or None for a point that nobody asked for."""
+    def _by_bytes(self) -> dict[bytes, list[int]]:
         if self.rows is None:
             self.rows = {}
-            for row, asked in enumerate(self.x + 0.0):  # + 0.0: see checked
+            for row, asked in enumerate(self.x + 0.0):  # + 0.0: see ``checked``
                 self.rows.setdefault(asked.tobytes(), []).append(row)
-        same = self.rows.get(x.tobytes(), [])
+        return self.rows
+
+    def holds(self, x: Array) -> bool:
+        """Whether one of the points (k, n) is, to the last bit, one that was asked for."""
+        known = self._by_bytes()
+        return any(point.tobytes() in known for point in x)
+
+    def row_of(self, x: Array, u: Array) -> int | None:
+        """The row that the point answers, or None for a point that nobody asked for."""
+        same = self._by_bytes().get(x.tobytes(), [])
         for row in same:
             if not self.told[row]:
                 return row

@@ -67,16 +67,23 @@ def random_gap(name):
     return np.median(gaps)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-@all_but(*PROBES)
+def hard_enough(variant, name):
+    """Networks take long, and show on the sphere alone that they are connected rightly."""
+    return name == "sphere" or not any(model in variant for model in NETWORKS)
+
+
+@pytest.mark.parametrize(
+    ("variant", "name"), [(v, f) for v in VARIANTS for f in FUNCTIONS if v not in PROBES and hard_enough(v, f)]
+)
 def test_ten_times_better_than_random_search(variant, name):
-    gaps = [run(VARIANTS[variant], FUNCTIONS[name], seed=seed)[0].best_y for seed in SEEDS]
+    seeds = SEEDS if hard_enough(variant, "") else SEEDS[:3]
+    gaps = [run(VARIANTS[variant], FUNCTIONS[name], seed=seed)[0].best_y for seed in seeds]
     assert np.median(gaps) <= random_gap(name) / 10
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", ["auto", "egl-affine"])
 def test_values_times_a_power_of_two_change_nothing(variant):
-    """To the last bit."""
+    """To the last bit, also through the shell; searches alone are in tests/search/test_contract.py."""
     make = VARIANTS[variant]
     _, plain = run(make, ripples, budget=300)
     for power in (-600, -3, 40, 600):

@@ -6,23 +6,23 @@ import re
 import pytest
 from rich.console import Console
 
-from eglearn import AutoEGL, Result, Settings, Status
-from eglearn.cli.display import Progress, Screen
+from eglearn import AutoEGL, AutoSettings, Result, Status
+from eglearn.cli.display import Progress
 from eglearn.cli.job import Job
 
 
 def shown(width, name="objectives:bowl", **progress):
-    arguments = {"budget": 150_000, "bounds": [(0, 1)] * 40, "algorithm": AutoEGL, "settings": Settings()}
-    screen = Screen(Progress(Job(name, arguments)), io.StringIO())
+    arguments = {"budget": 150_000, "bounds": [(0, 1)] * 40, "algorithm": AutoEGL, "settings": AutoSettings()}
+    seen = Progress(Job(name, arguments))
     result = Result(
         x=[0.0], fun=-1.2345678e-300, x_favorite=[0.0], nfev=123_456, nit=17, n_failed=98_765, status=Status.RUNNING,
         message="", progress={"restarts": 12.0, "epsilon": 1.25e-7, "candidate": 1.0, **progress},
     )  # fmt: skip
-    screen.progress.update(result)
-    screen.progress.update(result)
-    screen.console = Console(file=io.StringIO(), width=width, height=30, force_terminal=True, no_color=True)
-    screen.console.print(screen.render())
-    return re.sub(r"\x1b\[[0-9;]*m", "", screen.console.file.getvalue())
+    seen.update(result)
+    seen.update(result)
+    console = Console(file=io.StringIO(), width=width, height=30, force_terminal=True, no_color=True)
+    console.print(seen.render(width))
+    return re.sub(r"\x1b\[[0-9;]*m", "", console.file.getvalue())
 
 
 @pytest.mark.parametrize("width", [20, 30, 40, 53, 54, 60, 79, 80, 87, 88, 100, 200])

@@ -179,6 +179,7 @@ def test_a_worker_killed_once_costs_no_point(who, run, tmp_path, request):
     ]
 
 
+@pytest.mark.timeout(300)  # each death takes Dask seconds to notice, and more where the machine is busy
 @pytest.mark.parametrize(("who", "retries"), [("client", 0), ("client", 2), ("patient_client", 0)])
 def test_a_poison_point_is_given_up_and_no_innocent_point_is_lost(who, run, retries, request):
     client = request.getfixturevalue(who)

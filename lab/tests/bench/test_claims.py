@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lab.tests.bench.made_up import rows
 
-from eglearn import EGLSettings
+from eglearn import EGLSettings, IGLSettings
 from eglearn_lab.bench.claim_checks import TABLE_1, baselines
 from eglearn_lab.bench.claims import SUBJECTS, claims, judge
 from eglearn_lab.bench.entries import TABLE_1_SETTINGS
@@ -100,7 +100,7 @@ def test_table_1_is_the_papers_with_all_pairs_of_a_batch() -> None:
         "egl-table1-fc": ("fc", "all"), "egl-table1-spline": ("spline", "all"), "igl-table1-fc": ("fc", None),
     }.items():  # fmt: skip
         settings = TABLE_1_SETTINGS[name](40)
-        paper = EGLSettings.paper_coco(40, model=model)
+        paper = (EGLSettings if pairing else IGLSettings).paper_coco(40, model=model)
         changed = {"minibatch": 64} | ({"pairing": pairing} if pairing else {})
         assert settings == dataclasses.replace(paper, **changed)
 

@@ -213,13 +213,15 @@ def test_every_algorithm_keeps_to_budget_and_box(name, garments):
         assert search.trace[0] == (1, pytest.approx(cost(start()), abs=1e-5))
 
 
-@pytest.mark.parametrize("settings", [None, EGLSettings(model="constant", m=32)])
-def test_egl_beats_random_search_at_equal_budget(garments, settings):
+@pytest.mark.parametrize(("algorithm", "settings"), [("auto", None), ("egl", EGLSettings(model="constant", m=32))])
+def test_egl_beats_random_search_at_equal_budget(garments, algorithm, settings):
     budget = 1000
     ours, theirs = [], []
     for problem in range(3):
         cost = garments.cost(problem)
-        found = minimize(cost, bounds(), start(), budget=budget, seed=0, vectorized=True, settings=settings)
+        found = minimize(
+            cost, bounds(), start(), budget=budget, vectorized=True, algorithm=algorithm, settings=settings
+        )
         assert found.nfev == budget
         ours.append(found.fun)
         theirs.append(cost(np.random.default_rng(problem).standard_normal((budget, N))).min())

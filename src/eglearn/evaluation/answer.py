@@ -89,7 +89,7 @@ def _judged(said: dict[str, Any]) -> Answer:
         if wrong is not None or seconds < 0:
             return Answer(math.nan, 'the program\'s "seconds" is no number of seconds')
     if said.get("error") is not None:
-        return Answer(math.nan, brief(str(said["error"])), seconds)
+        return Answer(math.nan, brief(str(said["error"])) or "the program reports an error, but not which", seconds)
     if "y" not in said:
         return Answer(math.nan, 'the program\'s answer has neither "y" nor "error"', seconds)
     return Answer(*checked(said["y"]), seconds)
