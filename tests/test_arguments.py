@@ -18,7 +18,7 @@ BOX = [(-5, 5)] * 3
     [
         ({"callback": "print"}, "callback = 'print'"),
         ({"callback": lambda x, y: None}, r"callback has the parameters \(x, y\)"),
-        ({"settings": {"m": 4}}, "settings is a dict"),
+        ({"settings": {"m": 4}}, "settings has the type dict"),
         ({"algorithm": "EGL"}, "algorithm = 'EGL'"),
         ({"max_seconds": "5"}, "max_seconds = '5'"),
         ({"target": "a"}, "target = 'a'"),

@@ -141,7 +141,7 @@ def find_algorithm(wanted: Any, settings: Any = None) -> type[AskTell]:
         fitting = [name for name, other in ALGORITHMS.items() if other.settings_class() is type(settings)]
         hint = f"; these are for algorithm={fitting[0]!r}" if fitting else ""
         raise TypeError(
-            f"settings is a {type(settings).__name__}, but the algorithm {kind.name!r} takes "
+            f"settings has the type {type(settings).__name__}, but the algorithm {kind.name!r} takes "
             f"{kind.settings_class().__name__}{hint}"
         )
     return kind

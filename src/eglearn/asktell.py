@@ -66,7 +66,7 @@ class AskTell:
         self.settings: Any = expected() if settings is None else settings
         if not isinstance(self.settings, expected):
             raise TypeError(
-                f"settings is a {type(settings).__name__}: the algorithm {self.name!r} takes {expected.__name__}"
+                f"settings has the type {type(settings).__name__}: the algorithm {self.name!r} takes {expected.__name__}"
             )
         self._rng = np.random.Generator(np.random.PCG64(seed))
         self._begin()

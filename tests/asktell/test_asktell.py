@@ -239,7 +239,7 @@ def test_bad_input_is_refused_and_costs_nothing(x, y, words):
 def test_bad_arguments(arguments, words):
     with pytest.raises(ValueError, match=words):
         EGL([(-5, 5)] * 2, **arguments)
-    with pytest.raises(TypeError, match="settings is a dict: the algorithm 'egl' takes EGLSettings"):
+    with pytest.raises(TypeError, match="settings has the type dict: the algorithm 'egl' takes EGLSettings"):
         EGL([(-5, 5)] * 2, budget=3, settings={"m": 3})
 
 

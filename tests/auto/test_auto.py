@@ -70,7 +70,7 @@ def test_m_is_the_batch_of_the_descents():
 
 
 def test_settings_of_another_algorithm_are_refused():
-    with pytest.raises(TypeError, match=r"settings is a EGLSettings: the algorithm 'auto' takes AutoSettings"):
+    with pytest.raises(TypeError, match=r"settings has the type EGLSettings: the algorithm 'auto' takes AutoSettings"):
         AutoEGL([(-1, 1)] * 3, budget=100, settings=EGLSettings(epsilon=0.5))
 
 
