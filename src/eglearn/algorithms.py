@@ -1,4 +1,4 @@
-"""The algorithms by name: the default, the paper's three, and every other search alone."""
+"""The algorithms by name: the default, the paper's three, and each other search on its own."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from .search.registry import SEARCHES
 
 
 class AutoEGL(AskTell):
-    """The default: trust-region descents, coordinate search, evolution strategies, until the budget is used.
+    """The default of ``minimize``: a planned set of searches that all learn a gradient from samples.
 
-    A plan for the dimension and the budget tells which searches run and who goes on (``eglearn.auto.plan``). Now and
-    then the best point is evaluated again. If values turn out to be noisy, so much that they hide what is gained, the
-    search goes on with large populations. Then ``best_x`` is partly luck, and ``x_favorite`` is the point to use.
+    They include a trust region, coordinate search and CMA-ES or, from 64 dimensions on, L-BFGS and a diagonal evolution
+    strategy, and they run until the budget is used. A plan for the dimension and the budget says which searches run and
+    how they take turns (``eglearn.auto.plan``). Now and then the best point is evaluated again. If the values are so
+    noisy that they hide the progress, the search continues with large populations. Then ``best_x`` is partly luck, and
+    ``x_favorite`` is the point to use.
 
     Parameters
     ----------
@@ -28,7 +30,7 @@ class AutoEGL(AskTell):
         See ``eglearn.minimize``.
     settings : AutoSettings or None
     plan : Plan or None
-        For experiments: what runs in place of ``eglearn.auto.plan.plan(n, budget)``.
+        For experiments: a plan that replaces ``eglearn.auto.plan.plan(n, budget)``.
 
     Examples
     --------
@@ -77,7 +79,7 @@ class EGL(AskTell):
 
 
 class IGL(AskTell):
-    """Indirect Gradient Learning, the paper's algorithm 1: values are learned, and the network is differentiated.
+    """Indirect Gradient Learning, the paper's algorithm 1: learns values with a network and differentiates it.
 
     Examples
     --------
@@ -109,9 +111,9 @@ class ConvergentEGL(AskTell):
 
 
 def _alone(name: str) -> type[AskTell]:
-    """A search of the default as an algorithm of its own; its run ends when the search does."""
+    """A search of the default as an algorithm of its own; the run ends when the search does."""
     search = SEARCHES[name]
-    text = f"``{search.__name__}`` alone, by ask and tell."
+    text = f"``{search.__name__}`` on its own, by ask and tell."
     return type(f"{search.__name__}Alone", (AskTell,), {"name": name, "search_class": search, "__doc__": text})
 
 
@@ -121,7 +123,7 @@ ALGORITHMS |= {name: _alone(name) for name in SEARCHES if name not in ALGORITHMS
 
 
 def find_algorithm(wanted: Any, settings: Any = None) -> type[AskTell]:
-    """The algorithm that ``minimize(algorithm=...)`` names: None is the default.
+    """The algorithm for ``minimize(algorithm=...)``; None is the default.
 
     Examples
     --------

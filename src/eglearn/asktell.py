@@ -140,17 +140,17 @@ class AskTell:
 
     @property
     def x_favorite(self) -> Array:
-        """What the search would recommend if values are noisy: its candidate, a mean, or the best point."""
+        """The point to use if values are noisy: the search's candidate, a mean, or the best point."""
         u = self._search.favorite_u if self.n > 0 else None
         return self.best_x if u is None else self._to_x(u[None])[0]
 
     def progress(self) -> dict[str, float]:
-        """Numbers that tell how the search goes, for displays and reports.
+        """Numbers that show the progress of the search, for displays and reports.
 
-        All have ``candidate``, the value at the candidate, and ``epsilon``, the radius of the samples around it.
-        Of AutoEGL, the candidate is the best point of the current search. It has ``restarts``, how many there were,
-        and ``noisy``, 1 once noise was found that matters: then ``candidate`` is an estimate of the value at
-        ``x_favorite``, the median of values at the last of such points.
+        All algorithms have ``candidate``, the value at the candidate, and ``epsilon``, the radius of the samples around
+        it. In AutoEGL, the candidate is the best point of the current search. AutoEGL also has ``restarts``, the number
+        of restarts so far, and ``noisy``, which is 1 once it has found noise that matters: then ``candidate`` estimates
+        the value at ``x_favorite``, as the median of the values at the latest of such points.
         """
         if self.n == 0:
             return {"candidate": self.best_y, "epsilon": np.nan}
@@ -170,8 +170,8 @@ class AskTell:
     def stop(self) -> Status | None:
         """Why the run is over, or None.
 
-        ALL_FAILED: two batches in a row failed as a whole, and with them 30 points, 10 n points and a tenth of the
-        budget, or 1,000 points if that is less.
+        ALL_FAILED: every evaluation of the last two or more batches failed, and these are at least 30 points, 10 n
+        points and a tenth of the budget (or 1,000 points if that is less).
         """
         limit = max(_HOPELESS, _HOPELESS_BY_N * self.n, _HOPELESS_SHARE * self.budget)
         if self._failed_in_a_row >= 2 and self._failed_points >= min(limit, _SURELY_HOPELESS):
@@ -187,7 +187,7 @@ class AskTell:
     def ask(self) -> Array:
         """Points (k, n) to evaluate, all inside the bounds.
 
-        Asked again before all of them have an answer, the same points come, without those already told.
+        If you ask again before telling all values, you get the same points, without those already told.
         """
         if why := self.stop():
             raise RuntimeError(f"the run is over ({why.name}): ask() has no more points; check stop() before asking")
@@ -203,13 +203,13 @@ class AskTell:
         return batch.waiting[: self.budget - self.nfev]
 
     def tell(self, x: Any, y: Any) -> None:
-        """Hand over values: any part of the asked points in any order, and points nobody asked for.
+        """Tell values: of any of the requested points, in any order, and of points that were not requested.
 
         Parameters
         ----------
         x : array-like (k, n) or (n,)
         y : array-like (k,) or number
-            NaN, None or an infinite value says that the evaluation failed.
+            NaN, None or an infinite value means that the evaluation failed.
         """
         x, y = checked(self.box, x, y)
         batch = self._pending
@@ -290,15 +290,16 @@ class AskTell:
         self._start()
 
     def extend(self, budget: int) -> None:
-        """Allow more evaluations, ``budget`` in all: a run that has used its budget goes on from where it ended.
+        """Raise the budget to ``budget`` evaluations in total; a run that has used its budget then continues.
 
-        A batch that the old budget cut short is asked for in full, and learned from as if it had never been. So the run
-        is the one that the new budget would have made from the beginning, but for what AutoEGL planned for the old one.
+        If the old budget truncated the last batch, the rest of it is asked for, and the search learns from the whole
+        batch. So the run is the one that the new budget would have given from the start, except that AutoEGL has
+        planned for the old one.
 
         Parameters
         ----------
         budget : int
-            At least the present one.
+            At least the current budget.
         """
         whole = _whole_number(budget)
         if whole < self.budget:

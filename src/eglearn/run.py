@@ -58,63 +58,65 @@ def minimize(
     Parameters
     ----------
     fun : callable, "module:function" or Command
-        ``fun(x)`` takes a float64 array (n,) and returns a number. NaN, an infinite value, anything that is not one
-        real number, or an exception is a failed evaluation. ``eglearn.evaluation.Command`` is an external program.
+        ``fun(x)`` takes a float64 array (n,) and returns a number. An evaluation fails if it raises an exception or
+        returns NaN, an infinite value, or anything other than one real number. ``eglearn.evaluation.Command`` is an
+        external program.
     bounds : sequence of (low, high), ``scipy.optimize.Bounds``, or a (low, high) pair of arrays
         Every evaluated point is inside. Equal bounds fix a coordinate. None or an infinite value means no bound,
         and needs ``x0`` and ``scale``.
     x0 : array-like or None
         Where to start; None is the centre of the box.
     budget : int
-        Number of evaluations, never exceeded. Failed evaluations count; a point counts once, whatever its attempts.
-        A run in a ``store`` may be given more than it was begun with: it goes on where its budget ended.
+        Number of evaluations, never exceeded. Failed evaluations count; a point counts once, however often it is
+        retried. A run in a ``store`` may be given a larger budget later: it continues where the old one ended.
     seed : int or None
-        Same seed, settings and values: same points, whatever the workers. None draws one.
+        The same seed, settings and values give the same points, whatever the workers. None draws a seed.
     settings : Settings or None
-        What can be chosen about the algorithm, in its own class: AutoSettings, EGLSettings, ...
+        The settings of the algorithm, an instance of its own class: AutoSettings, EGLSettings, ...
     scale : float, array-like or None
-        For coordinates with an infinite side: the distance from ``x0`` within which the minimum is expected. Minima
-        farther off are found, too, at the cost of a restart for each factor of four.
+        For coordinates with an infinite side: the expected distance from ``x0`` to the minimum. Minima farther away
+        are found too, at the cost of one restart per factor of four.
     vectorized : bool
-        ``fun`` takes a whole batch (m, n), one point a row, and returns m values.
+        ``fun`` takes a whole batch (m, n), one point per row, and returns m values.
     workers : int, Executor, dask Client, joblib Parallel or map-like callable
-        Who evaluates: this process (1), so many local processes (-1: one for each core), or others. What each kind
-        guarantees is a table in ``eglearn.evaluation``.
+        Who evaluates: this process (1), a number of local processes (-1: one per core), or others. The docstring of
+        ``eglearn.evaluation`` lists what each kind guarantees.
     on_error : {"skip", "raise"}, float or None
-        What a failed evaluation is: left out, the end of the run (``ObjectiveError``), or this finite value, which
-        must be above those of evaluations that succeed. None is "skip", but what only a mistake in the program raises
-        (NameError, AttributeError, TypeError, ImportError, SyntaxError) is raised if the very first evaluation does.
+        What to do with a failed evaluation: skip it, end the run with an ``ObjectiveError``, or use this finite value,
+        which must be above the values of successful evaluations. None is "skip", except that an error which suggests
+        a mistake in the program (NameError, AttributeError, TypeError, ImportError, SyntaxError) is raised if it
+        occurs in the very first evaluation.
     timeout : float or None
-        Seconds for one evaluation; a longer one is killed and has failed.
+        Seconds per evaluation; a longer one is killed and counts as failed.
     retries : int
-        How often a failed evaluation is tried again.
+        How often to retry a failed evaluation.
     store : path or None
-        A file for history and checkpoints. If it exists, the run in it is continued, bit for bit where versions,
-        threads and processor are the same.
+        A file for history and checkpoints. If it exists, its run continues, bit for bit if versions, threads and
+        processor are the same.
     keep_x : {"all", "improvements", "none"}
         Which points the store keeps; values are always kept.
     fingerprint : str or None
-        What tells the store whether ``fun`` is still the same objective: any text, such as the version of a simulator.
-        None takes its name, "module:function"; arguments of a partial function are not part of it. A store of another
-        objective is refused; "any" accepts it.
+        Identifies the objective in the store: any text, such as the version of a simulator. None uses the name of
+        ``fun``, "module:function", without the arguments of a partial function. A store of a different objective is
+        refused; "any" accepts it.
     about : mapping or None
-        Notes for later readers of the store, as JSON data; they do not define the run.
+        Notes for later readers of the store, as JSON data; they do not affect the run.
     callback : callable or None
-        Called after each batch that was evaluated: as ``callback(intermediate_result=Result)`` if it has a parameter
-        of that name, else as ``callback(x)`` with the best point so far. It stops the run by raising StopIteration.
+        Called after each batch: as ``callback(intermediate_result=Result)`` if it has a parameter of that name,
+        otherwise as ``callback(x)`` with the best point so far. To stop the run, it raises StopIteration.
     target : float or None
-        Stop after the batch in which a value at or below this is found.
+        Stop after the first batch with a value at or below this.
     max_seconds : float or None
-        Stop after the batch in which this time is over.
+        Stop after the first batch that ends after this many seconds.
     algorithm : str, class or None
         A name in ``eglearn.algorithms.ALGORITHMS`` ("auto", "egl", "igl", "convergent-egl", "cma-es", ...), or a class
-        such as ``eglearn.EGL``; None is "auto".
+        such as ``eglearn.EGL``. None is "auto", which is ``AutoEGL``; "egl" is the paper's algorithm.
 
     Returns
     -------
     Result
-        Always the best point found so far, also after Ctrl-C or SIGTERM (status INTERRUPTED), and when the workers
-        are lost (status WORKERS).
+        Always the best point found so far, even after Ctrl-C or SIGTERM (status INTERRUPTED) or when the workers are
+        lost (status WORKERS).
 
     Examples
     --------

@@ -68,7 +68,7 @@ def test_show_and_export(folder):
     assert "objectives:flaky" in table
     for text in ("best value", "600 of 600", f"{failures}, the first: the objective raised RuntimeError: no mesh"):
         assert text in table
-    for text in ("restarts", "eps", "evaluations a second", "learning", "BUDGET", "last written", "at x"):
+    for text in ("restarts", "eps", "evaluations per second", "learning", "BUDGET", "last written", "at x"):
         assert text in table
     shown = folder.json("show", "run.egl")
     best = min((e for e in history if e.outcome.error is None), key=lambda e: e.outcome.y)

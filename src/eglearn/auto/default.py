@@ -21,7 +21,7 @@ from .scout import Scout
 
 @dataclass(frozen=True, kw_only=True)
 class AutoSettings(Settings):
-    """What can be chosen about ``AutoEGL``.
+    """Settings of ``AutoEGL``.
 
     Examples
     --------
@@ -30,9 +30,9 @@ class AutoSettings(Settings):
     """
 
     m: int | None = setting(
-        None, "points in a batch of the descents; None: 4 + 3 ln n", "Hansen 2016, eq. 48", or_none(whole(2))
+        None, "points per batch of the descents; None: 4 + 3 ln n", "Hansen 2016, eq. 48", or_none(whole(2))
     )
-    plan: Plan | None = None  # for experiments: what runs in place of ``eglearn.auto.plan.plan(n, budget)``
+    plan: Plan | None = None  # for experiments: replaces ``eglearn.auto.plan.plan(n, budget)``
 
 
 @dataclass(init=False, eq=False, repr=False)

@@ -5,11 +5,11 @@ Exit codes:
 | code | meaning |
 |---|---|
 | 0 | success |
-| 1 | an error: the objective cannot be loaded, a package is missing, or it failed with ``--on-error raise`` |
+| 1 | an error: the objective cannot be loaded or is wrong, workers are lost, a package is missing, ... |
 | 2 | wrong usage: an unknown option, or a value that is not allowed |
 | 3 | all evaluations failed |
 | 4 | the store failed: it cannot be read or written, is in use, or holds another run |
-| 130 | interrupted by Ctrl-C; ``eglearn resume`` goes on |
+| 130 | interrupted by Ctrl-C; ``eglearn resume`` continues |
 
 Every error is one sentence on standard error; ``--debug`` adds the traceback.
 """

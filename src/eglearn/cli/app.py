@@ -19,7 +19,7 @@ from .options import Given, read_config, resume_options, run_options, settings_o
 _HELP = """Minimise functions that can only be evaluated, by learning their gradient.
 
 Exit codes: 0 success, 1 error, 2 wrong usage, 3 all evaluations failed, 4 the store failed, 130 interrupted.
-Every error is one sentence on standard error; --debug (with any command) adds the traceback."""
+Every error is one sentence on standard error; add --debug to any command for the traceback."""
 
 app = App(name="eglearn", help=_HELP, version=__version__, help_format="plaintext")
 _Flag = Parameter(negative="", show_default=False)
@@ -30,15 +30,15 @@ _Flag = Parameter(negative="", show_default=False)
 def run(objective: str | None = None, /, **given: Any) -> int:
     """Minimise OBJECTIVE, a function given as module:function, or the program given by --command.
 
-    Modules are also looked for in the current folder. History and checkpoints go to a file (--store), from which
-    the run goes on if it is interrupted: run the same command again, or 'eglearn resume'. --debug shows tracebacks.
-    The settings of the algorithm can be given here, too, and are listed by 'eglearn settings'.
+    Modules are also searched for in the current folder. History and checkpoints go to a file (--store). To continue an
+    interrupted run, run the same command again, or 'eglearn resume'. --debug shows tracebacks.
+    The settings of the algorithm are options too; 'eglearn settings' lists them.
     Example: eglearn run simulation:loss --dim 40 --bounds -5 5 --budget 150000 --workers 4
 
     Parameters
     ----------
     objective
-        The function to minimise, as module:function; for a file simulation.py with a function loss, simulation:loss.
+        The function to minimise, as module:function; for the function loss in simulation.py, that is simulation:loss.
     """
     from .job import new_job
     from .running import execute
@@ -50,10 +50,10 @@ def run(objective: str | None = None, /, **given: Any) -> int:
 @app.command
 @with_options(resume_options())
 def resume(store: str, objective: str | None = None, /, **given: Any) -> int:
-    """Go on with the run in the file STORE, bit for bit as if it had never stopped; with more evaluations if you like.
+    """Continue the run in the file STORE, bit for bit as if it had never stopped, with a larger budget if you like.
 
-    OBJECTIVE or --command is needed only if a Python program began the run, or if it has another name now. If you did
-    not begin the run yourself, in this folder, you are asked before the command or module is run that the file names.
+    OBJECTIVE or --command is needed only if a Python program started the run, or if the objective has a new name. If
+    you did not start the run yourself, in this folder, you are asked before anything named in the file is run.
 
     Parameters
     ----------
@@ -70,9 +70,10 @@ def resume(store: str, objective: str | None = None, /, **given: Any) -> int:
 
 @app.command(name="settings")
 def list_settings() -> int:
-    """List the settings of the algorithm, which 'eglearn run' takes as options.
+    """List the settings of the algorithms, which 'eglearn run' takes as options.
 
-    All but --m select EGL, the paper's algorithm 3. In a --config file they have the same names.
+    The default, auto, takes only --m; the others need --algorithm egl, igl or convergent-egl. A --config file uses the
+    same names.
     """
     listed = App(name="eglearn run", help=list_settings.__doc__, help_flags=[], version_flags=[])
     listed.default(with_options(settings_options())(lambda **given: 0))
@@ -82,7 +83,7 @@ def list_settings() -> int:
 
 @app.command
 def show(store: str, /, *, json: Annotated[bool, _Flag] = False) -> int:
-    """Show how the run in the file STORE stands, also while it goes on.
+    """Show the state of the run in the file STORE, even while it is running.
 
     Parameters
     ----------
@@ -114,16 +115,16 @@ def show(store: str, /, *, json: Annotated[bool, _Flag] = False) -> int:
 
 @app.command
 def export(store: str, /, *, to: str, force: Annotated[bool, _Flag] = False) -> int:
-    """Write the evaluations of the run in the file STORE as a table, one row each.
+    """Write the evaluations of the run in the file STORE to a table, one row per evaluation.
 
     Parameters
     ----------
     store
         The file of a run.
     to
-        The file to write, by its name as CSV (.csv) or Parquet (.parquet).
+        The file to write: CSV if it ends in .csv, Parquet if it ends in .parquet.
     force
-        Replace that file if it exists.
+        Overwrite that file if it exists.
     """
     from .export import export as write
 
@@ -135,19 +136,19 @@ def export(store: str, /, *, to: str, force: Annotated[bool, _Flag] = False) -> 
 
 @app.command
 def backup(store: str, copy: str, /, *, without_log: Annotated[bool, _Flag] = False) -> int:
-    """Copy the run in the file STORE to the new file COPY, also while it goes on.
+    """Copy the run in the file STORE to the new file COPY, even while it is running.
 
-    While a run goes on, and after it was killed, a part of it is in a log beside the file (STORE-wal): copying the file
-    alone by other means would miss that part.
+    While a run is running, and after it was killed, part of it is in a log beside the file (STORE-wal). Copying only
+    the file by other means would miss that part.
 
     Parameters
     ----------
     store
         The file of a run.
     copy
-        The file to make; it must not exist.
+        The new file; it must not exist.
     without_log
-        Take what is in the file alone, if its log is lost.
+        Copy only what the file itself holds, if its log is lost.
     """
     from ..store import backup as make
 
@@ -158,14 +159,14 @@ def backup(store: str, copy: str, /, *, without_log: Annotated[bool, _Flag] = Fa
 
 @app.command
 def report(store: str, /, *, out: str | None = None) -> int:
-    """Write one HTML page about the run in the file STORE.
+    """Write an HTML page about the run in the file STORE.
 
     Parameters
     ----------
     store
         The file of a run.
     out
-        The page to write. [default: beside the store, with its name and .html]
+        The page to write. [default: the name of the store, ending in .html]
     """
     out = f"{store.removesuffix('.egl')}.html" if out is None else out
     if not out.endswith((".html", ".htm")):

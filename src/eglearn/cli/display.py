@@ -71,7 +71,7 @@ class Progress(View["Result"]):
 
     @property
     def speed(self) -> float:
-        """Evaluations a second; NaN if not known yet."""
+        """Evaluations per second; NaN if not known yet."""
         if len(self._marks) < 2:
             return math.nan
         (before, then), (now, count) = self._marks[0], self._marks[-1]

@@ -24,59 +24,75 @@ Given = dict[str, Any]
 """Values by the names of their options; what was not given is absent."""
 
 _EVALUATION: dict[str, tuple[Any, str]] = {
-    "workers": (int, "Local processes that evaluate; -1: one for each core. [default: 1]"),
-    "timeout": (float, "Seconds for one evaluation; a longer one is killed and has failed. [default: no limit]"),
-    "retries": (int, "How often a failed evaluation is tried again. [default: 0]"),
+    "workers": (int, "Number of local worker processes; -1: one per core. [default: 1]"),
+    "timeout": (float, "Seconds per evaluation; a longer one is killed and counts as failed. [default: no limit]"),
+    "retries": (int, "How often to retry a failed evaluation. [default: 0]"),
     "vectorized": (bool, "The function takes a whole batch (m, n) and returns m values."),
     "keep-x": (Literal["all", "improvements", "none"], "Which points the store keeps. [default: all]"),
-    "target": (float, "Stop when a value at or below this is found."),
-    "max-seconds": (float, "Stop after the batch in which this time is over."),
+    "target": (float, "Stop when a value is at or below this."),
+    "max-seconds": (float, "Stop after the first batch that ends after this many seconds."),
 }
 _OUTPUT: dict[str, tuple[Any, str]] = {
-    "quiet": (bool, "Show no progress, only the result."),
-    "json": (bool, "Write the result as one JSON object to standard output; all else goes to standard error."),
+    "quiet": (bool, "Show only the result, no progress."),
+    "json": (bool, "Write the result to standard output as one JSON object; everything else goes to standard error."),
 }
 _MORE: dict[str, tuple[Any, str]] = {
-    "budget": (int, "How many evaluations in all, if more than before."),
+    "budget": (int, "Total number of evaluations, if more than before."),
 }
 _COMMAND: dict[str, tuple[Any, str]] = {
     "command": (
         str,
-        'An external program as objective. It is kept alive, reads a line {"id": 0, "x": [0.5, -1.0]} for each point, '
-        'and writes and flushes a line {"id": 0, "y": 1.25}; docs/evaluation.md has an example.',
+        "An external program as the objective. It keeps running: for each point it reads a line "
+        '{"id": 0, "x": [0.5, -1.0]}, then writes and flushes a line {"id": 0, "y": 1.25}; docs/evaluation.md has an '
+        "example.",
     ),
     "once": (
         bool,
-        "Start the program of --command once for each point, as in --once --command './simulate {x}': {x} stands for "
-        "the coordinates, {file} for a file with one on each line; the last line that it writes is the value.",
+        "Start the program of --command once per point, as in --once --command './simulate {x}': {x} stands for the "
+        "coordinates, {file} for a file with one coordinate per line; the last line that it writes is the value.",
     ),
 }
 _TRUST: dict[str, tuple[Any, str]] = {
-    "trust": (bool, "Run the command or module that the file names without asking. Only if you know where it is from."),
+    "trust": (
+        bool,
+        "Run the command or module named in the file without asking. Use this only if you trust its source.",
+    ),
 }
 _PROBLEM: dict[str, tuple[Any, str]] = {
-    "dim": (int, "How many coordinates; not needed where bounds or x0 are given for each."),
-    "bounds": (tuple[float, float], "LOW and HIGH for every coordinate (in a file also a list of pairs)."),
-    "bounds-file": (str, "A text file with LOW and HIGH for one coordinate on each line."),
-    "x0": (list[float], "Where to start, one number for all or one for each. [default: the centre of the box]"),
-    "scale": (list[float], "For infinite bounds: how far from x0 the minimum may be; one number, or one for each."),
-    "budget": (int, "How many evaluations; failed ones count."),
-    "seed": (int, "Same seed, same points. [default: 0]"),
+    "dim": (int, "Number of coordinates; not needed if bounds or x0 are given for each."),
+    "bounds": (
+        tuple[float, float],
+        "LOW and HIGH, the same for all coordinates (in a --config file also a list of pairs).",
+    ),
+    "bounds-file": (str, "A text file with one line per coordinate: LOW and HIGH."),
+    "x0": (
+        list[float],
+        "Where to start: one number for all coordinates, or one for each. [default: the centre of the box]",
+    ),
+    "scale": (
+        list[float],
+        "For infinite bounds: the expected distance from x0 to the minimum; one number, or one per coordinate.",
+    ),
+    "budget": (int, "Number of evaluations; failed ones count."),
+    "seed": (int, "Seed; the same seed gives the same points. [default: 0]"),
     "algorithm": (
         Literal[tuple(ALGORITHMS)],
-        "What searches: the default, the paper's algorithms, or another search alone. [default: auto]",
+        "The algorithm: the default (auto), one of the paper's, or a single search. [default: auto]",
     ),
     "preset": (
         Literal["default", "paper-coco", "authors-code", "paper-latent"],
-        "The settings to start from; 'eglearn settings' lists those that can then be changed one by one. "
+        "The settings to start from; change single ones with the options that 'eglearn settings' lists. "
         "[default: default]",
     ),
-    "on-error": (str, "What a failed evaluation is: skip, raise (end the run), or a number. [default: skip]"),
+    "on-error": (
+        str,
+        "What to do with a failed evaluation: skip, raise (end the run), or a number as its value. [default: skip]",
+    ),
 }
 _FILES: dict[str, tuple[Any, str]] = {
-    "store": (str, "The file for history and checkpoints; a run in it is continued. [default: run.egl]"),
-    "no-store": (bool, "Keep no file: the run cannot be resumed."),
-    "config": (str, "A TOML file with the same names as here; the command line wins."),
+    "store": (str, "The file for history and checkpoints; if it holds this run, the run continues. [default: run.egl]"),
+    "no-store": (bool, "Keep no file; the run cannot be resumed."),
+    "config": (str, "A TOML file with the same option names; the command line takes precedence."),
 }
 _WITHOUT_NO = {"vectorized", "no-store", "quiet", "json", "once", "trust"}
 

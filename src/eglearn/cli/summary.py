@@ -127,7 +127,7 @@ def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("failures", failures),
         ("restarts", number(data["restarts"])) if data["restarts"] is not None else ("region", number(data["region"])),
         ("eps", number(data["epsilon"])),
-        ("speed", f"{counted(number(data['evaluations_a_second']), 'evaluation')} a second"),
+        ("speed", f"{counted(number(data['evaluations_a_second']), 'evaluation')} per second"),
         ("time", f"{duration(evaluating)} evaluating, {duration(learning)} learning"),
         ("algorithm", data["algorithm"] + ("" if data["model"] is None else f", {data['model']} model")),
         ("last written", written.isoformat(" ", "seconds")),

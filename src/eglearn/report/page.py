@@ -105,7 +105,7 @@ def _header(run: Record) -> Html:
     seconds, count = run.times.total, len(run.progress)
     rate = used / seconds if seconds > 0 else 0.0
     speed = f"{rate:,.0f}" if rate >= 100 else number(rate, 3)
-    speed = f"{speed} evaluations a second" if rate >= 0.1 else f"{duration(1 / rate)} an evaluation" if rate else ""
+    speed = f"{speed} evaluations per second" if rate >= 0.1 else f"{duration(1 / rate)} per evaluation" if rate else ""
     tiles = [
         _tile("Best value", number(run.best, 8), found, "first"),
         _tile("Evaluations", f"{used:,} of {budget:,}" if isinstance(budget, int) else f"{used:,}",

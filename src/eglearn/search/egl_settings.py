@@ -32,14 +32,14 @@ class SamplingSettings(Settings):
 
     # fmt: off
     m: int | None = setting(
-        None, "points in a batch, the candidate included; None: max(16, 8 sqrt(n))", "ours; paper: 64",
+        None, "points per batch, including the candidate; None: max(16, 8 sqrt(n))", "ours; paper: 64",
         or_none(whole(2)))
     exploration: str = setting(
         "gaussian", "where samples are drawn around the candidate", "ours; paper: ball", one_of(*EXPLORATIONS))
     cone_angle: float = setting(
         2 * math.pi / 3, "phi, full aperture of the cone in radians", "paper, table 2", APERTURE)
     epsilon: float = setting(
-        0.3, "exploration radius over sqrt(n)", "ours; paper: 0.1", POSITIVE)
+        0.3, "exploration radius divided by sqrt(n)", "ours; paper: 0.1", POSITIVE)
     # fmt: on
 
     def batch_size(self, n: int) -> int:
@@ -55,38 +55,38 @@ class ZoomSettings(SamplingSettings):
     warmup_factor: int = setting(
         1, "the first batch in a new region has this many times m points", "ours; paper: 5", whole(1))
     replay: int = setting(
-        32, "L, how many batches are remembered", "paper, table 1", whole(1))
+        32, "L, number of batches remembered", "paper, table 1", whole(1))
     region: str = setting(
         "linear", "the input map: tanh squash, or linear with projection", "ours; paper: tanh",
         one_of("tanh", "linear"))
     region_factor: float = setting(
-        0.8, "gamma_alpha, each side of a new region over that of the last", "ours; paper: 0.9", FACTOR)
+        0.8, "gamma_alpha, the factor by which each side of a region shrinks", "ours; paper: 0.9", FACTOR)
     output_map: str = setting(
-        "log", "quantile scaling with log squash, without squash, normal scores of the ranks, or none",
+        "log", "quantile scaling with or without log squash, normal scores of the ranks, or none",
         "paper, app. D", one_of(*OUTPUT_MAPS))
     output_quantile: float = setting(
-        0.1, "this quantile and its mirror go to -1 and 1", "paper, app. D", SHARE)
+        0.1, "this quantile and its mirror image are mapped to -1 and 1", "paper, app. D", SHARE)
     output_rate: float = setting(
         1.0, "weight of the newest batch in the moving average of the quantiles", "ours; paper: 0.1", FACTOR)
     epsilon_factor: float = setting(
-        1.0, "gamma_eps, epsilon of a new region over that of the last", "ours; paper: 0.97", FACTOR)
+        1.0, "gamma_eps, the factor of epsilon at each new region", "ours; paper: 0.97", FACTOR)
     epsilon_min: float = setting(
-        0.0, "epsilon (the radius itself) never falls below this", "paper: none; authors' code: 1e-4", NOT_NEGATIVE)
+        0.0, "lower bound of epsilon (of the radius itself)", "paper: none; authors' code: 1e-4", NOT_NEGATIVE)
     alpha: float = setting(
         0.1, "step size of gradient steps; 0: no gradient step", "ours; paper: 0.01", NOT_NEGATIVE)
     cap: bool = setting(
-        True, "no gradient step is longer than epsilon", "ours; optional in the authors' code", FLAG)
+        True, "limit gradient steps to length epsilon", "ours; optional in the authors' code", FLAG)
     jump: bool = setting(
         False, "move to the best point of the batch before each step", "paper; authors' code: True", FLAG)
     shrink_rule: str = setting(
-        "mean", "when to shrink: candidate worse than the one before n_max times in a row; mean of the last n_max "
-        "candidates not below that of the n_max before; no better candidate for n_max steps",
+        "mean", "when to shrink: n_max times in a row a candidate is worse than the one before; the mean of the last "
+        "n_max candidates is not below that of the n_max before; no better candidate for n_max steps",
         "row: alg. 3; mean: sec. 4.2; best: authors' code", one_of("row", "mean", "best"))
     n_max: int | None = setting(
         None, "patience of the shrink rule, in steps; None: n / 5, between 1 and 10", "ours; paper: 10",
         or_none(whole(1)))
     n_min: int = setting(
-        0, "fewest steps in a region", "ours; paper: 40", whole(0))
+        0, "minimum number of steps in a region", "ours; paper: 40", whole(0))
     # fmt: on
 
     def patience(self, n: int) -> int:
@@ -121,7 +121,7 @@ class ZoomSettings(SamplingSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class EGLSettings(FieldSettings, ZoomSettings):
-    """How ``EGL`` works; ``EGLSettings()`` is the recommended default.
+    """Settings of ``EGL``; ``EGLSettings()`` is the recommended default.
 
     ``EGLSettings.describe()`` prints the meaning, the default and the source of every field. Lengths (``epsilon``,
     ``alpha``) are in z coordinates, where the trust region has half-width 1.
@@ -142,8 +142,8 @@ class EGLSettings(FieldSettings, ZoomSettings):
 
     step: str | None = setting(
         None,
-        "from gradient to next candidate: z - alpha g, or the model's minimum within epsilon; None: the latter where "
-        "the model has a Hessian",
+        "the step to the next candidate: z - alpha g, or the model's minimum within epsilon; None: the latter if the "
+        "model has a Hessian",
         "ours; paper: gradient",
         or_none(one_of("gradient", "newton")),
     )
@@ -165,7 +165,7 @@ class EGLSettings(FieldSettings, ZoomSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class IGLSettings(NetworkSettings, ZoomSettings):
-    """How ``IGL`` works: as ``EGLSettings``, without what belongs to pairs and to closed forms.
+    """Settings of ``IGL``: those of ``EGL`` without pairs and closed forms.
 
     Examples
     --------
@@ -178,7 +178,7 @@ class IGLSettings(NetworkSettings, ZoomSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class ConvergentSettings(FieldSettings, SamplingSettings):
-    """How ``ConvergentEGL`` works.
+    """Settings of ``ConvergentEGL``.
 
     Examples
     --------
@@ -190,14 +190,14 @@ class ConvergentSettings(FieldSettings, SamplingSettings):
     # fmt: off
     model: str = setting("constant", "the parametric form of the gradient", "ours", one_of(*MODELS))
     exploration: str = setting("ball", "where samples are drawn around the candidate", "paper", one_of(*EXPLORATIONS))
-    epsilon: float = setting(0.1, "first exploration radius over sqrt(n)", "paper, table 1", POSITIVE)
+    epsilon: float = setting(0.1, "initial exploration radius divided by sqrt(n)", "paper, table 1", POSITIVE)
     alpha: float | None = setting(
-        None, "the first step size; None makes the first step epsilon long", "paper, alg. 2", or_none(POSITIVE))
+        None, "initial step size; None makes the first step epsilon long", "paper, alg. 2", or_none(POSITIVE))
     gamma_alpha: float = setting(0.95, "factor of alpha at each failed test", "ours; alg. 3: 0.9", BELOW_ONE)
     gamma_epsilon: float = setting(
-        0.8, "factor of epsilon at each failed test, on top of that", "ours; alg. 3: 0.97", BELOW_ONE)
+        0.8, "additional factor of epsilon at each failed test", "ours; alg. 3: 0.97", BELOW_ONE)
     constant: float = setting(2.0, "the constant in the test", "what the proof gives; printed: 2.25", POSITIVE)
-    epsilon_bar: float = setting(1e-12, "the run has converged when epsilon falls below", "ours", POSITIVE)
+    epsilon_bar: float = setting(1e-12, "the run has converged when epsilon falls below this", "ours", POSITIVE)
     # fmt: on
 
 

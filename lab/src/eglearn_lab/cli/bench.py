@@ -16,9 +16,7 @@ from .bench_grid import check_algorithms, check_observe, load_plugins, make_grid
 from .bench_running import Board, benchmark, has_results, snapshot_summary, summary, take_all
 from .needs import need
 
-bench_app = App(
-    name="bench", help="Run a benchmark on COCO's problems, report on it, list what there is.", help_format="plaintext"
-)
+bench_app = App(name="bench", help="Run benchmarks on COCO's problems and report on them.", help_format="plaintext")
 _Flag = Parameter(negative="", show_default=False)
 
 
@@ -41,10 +39,10 @@ def run(
     plugin: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
     quiet: Annotated[bool, _Flag] = False,
 ) -> int:
-    """Run algorithms on problems, and keep a row of results for each run.
+    """Run algorithms on problems, and keep one row of results per run.
 
-    Numbers are given as in 2,3,5 or 1-5,71-80. Interrupted or killed, the same
-    command goes on where it was. A larger grid adds to what is there.
+    Give numbers as in 2,3,5 or 1-5,71-80. If it is interrupted or killed, the same
+    command continues. A larger grid adds to the existing results.
     Example: eglearn bench run --dims 10,40 --algorithms auto,cma --out results
 
     Parameters
@@ -52,33 +50,33 @@ def run(
     out
         Folder for the results.
     suite
-        One of those in 'eglearn bench list'. [default: bbob]
+        The suite; 'eglearn bench list' shows them. [default: bbob]
     dims
-        Dimensions. [default: all of the suite; for bbob-largescale those that bbob does not have]
+        Dimensions. [default: all of the suite; for bbob-largescale only those that bbob lacks]
     functions
-        Numbers of functions. [default: all of the suite]
+        Function numbers. [default: all of the suite]
     instances
-        Numbers of instances. [default: 1-5]
+        Instance numbers. [default: 1-5]
     algorithms
-        Names, separated by commas; 'eglearn bench list' shows them.
+        Algorithm names, separated by commas; 'eglearn bench list' shows them.
     ablation
-        A named experiment of 'eglearn bench list': sets algorithms, problems and budget; the latter two can be given.
+        A named experiment from 'eglearn bench list'. It sets the algorithms and, unless given, problems and budget.
     paper_index
-        The paper's problem numbers, 0 to 359, in place of functions and instances; needs --dims.
+        The paper's problem numbers, 0 to 359, instead of functions and instances; needs --dims.
     budget
-        Evaluations for each run. [default: 150000]
+        Evaluations per run. [default: 150000]
     seeds
-        Numbers of seeds, a run each.
+        Seeds, one run per seed.
     workers
-        Processes at a time. [default: the usable cores]
+        Number of parallel processes. [default: the usable cores]
     dask
-        Address of a dask scheduler: runs go to its workers instead.
+        Address of a Dask scheduler; its workers then do the runs.
     observe
-        Also write COCO's official data below this folder, for cocopp.
+        Also write COCO's official data to this folder, for cocopp.
     plugin
-        Modules that register further algorithms; also looked for in the current folder.
+        Modules that register more algorithms; the current folder is searched too.
     quiet
-        Show no progress, only the result.
+        Show only the result, no progress.
     """
     need("benchmarks need", "cocoex", "pyarrow", by="eglearn-lab[bench]")
     workers = usable_cores() if workers is None else workers
@@ -111,18 +109,18 @@ def run(
 
 @bench_app.command
 def report(first: str, /, *more: str, out: str | None = None, markdown: str | None = None) -> int:
-    """Write a page about the benchmarks in one folder or several.
+    """Write a page about the benchmarks in one or more folders.
 
     Parameters
     ----------
     first
-        The folder given to 'eglearn bench run', or a Parquet file.
+        A folder written by 'eglearn bench run', or a Parquet file.
     more
-        Further ones, for the same page.
+        More of them, for the same page.
     out
-        Folder for the page and its pictures. [default: report, inside the first folder]
+        Folder for the page and its figures. [default: report, inside the first folder]
     markdown
-        Write a Markdown file of this name instead, with its pictures in a folder beside it.
+        Write this Markdown file instead, with its figures in a folder beside it.
     """
     need("benchmarks need", "pyarrow", "matplotlib", by="eglearn-lab[bench]")
     paths = [Path(name) for name in (first, *more)]
@@ -146,7 +144,7 @@ def report(first: str, /, *more: str, out: str | None = None, markdown: str | No
 
 @bench_app.command(name="list")
 def show_list() -> int:
-    """Show suites, algorithms and ablations."""
+    """List the suites, algorithms and ablations."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -181,7 +179,7 @@ def show_list() -> int:
         missing = [Text(f"None of the algorithms can be run yet, as {error}")]
     ablations = table("Ablations (--ablation)", "name", "what is varied", "variants, usable as algorithms too")
     for name, item in ABLATIONS.items():
-        ablations.add_row(name, item.title, ", ".join(item.algorithms) or "snapshots of one run a problem")
+        ablations.add_row(name, item.title, ", ".join(item.algorithms) or "snapshots of one run per problem")
     console = Console()
     if not console.is_terminal:
         console.width = 160  # whole lines for grep and files

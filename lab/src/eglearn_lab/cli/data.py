@@ -17,28 +17,29 @@ from .data_garments import train_garments
 from .making import Bar, check_new, check_numbers
 from .needs import need
 
-data_app = App(name="data", help="Make the data that benchmark problems are built on.", help_format="plaintext")
+data_app = App(name="data", help="Train the networks that benchmarks and experiments use.", help_format="plaintext")
 data_app.command(train_garments, name="train-garments")
 data_app.command(fit_faces, name="fit-faces")
 
 
 @data_app.command(name="train-encoder")
 def train_encoder(*, out: str, epochs: Whole = 20, seed: Whole = 0, data: str = str(DEBIAN)) -> int:
-    """Train the encoder of the 784-D problems again, and write it with the command, the seed and the loss that made it.
+    """Train the encoder of the 784-D problems.
 
-    It is the encoder of a variational autoencoder 784-400-10 of FashionMNIST images. The problems of suite coco-784
-    use the one that comes with the package; this is how that one was made. An epoch takes 5 to 10 seconds.
+    It is the encoder of a variational autoencoder 784-400-10 for FashionMNIST images. The problems of suite coco-784
+    use the encoder that comes with the package, which was made by this command. The file also records the command, the
+    seed and the loss. An epoch takes 5 to 10 seconds.
 
     Parameters
     ----------
     out
         The file to write, in safetensors format.
     epochs
-        How often to go through the images.
+        Number of passes over the images.
     seed
-        Of the initial weights, the order of the images and the codes.
+        Seed of the initial weights, the order of the images and the codes.
     data
-        The folder with train-images-idx3-ubyte.gz; Debian's package dataset-fashion-mnist has it.
+        The folder with train-images-idx3-ubyte.gz, as in Debian's package dataset-fashion-mnist.
     """
     check_numbers(epochs=(epochs, 1), seed=(seed, 0))
     check_new(out)
@@ -67,7 +68,7 @@ def train_encoder(*, out: str, epochs: Whole = 20, seed: Whole = 0, data: str = 
     encoder.about.update(
         command=shlex.join(["eglearn", "data", "train-encoder", "--epochs", str(epochs), "--seed", str(seed)]),
         seed=str(seed),
-        loss=f"{loss:.4f} nats an image, mean of the last of {epochs} epochs",
+        loss=f"{loss:.4f} nats per image, mean of the last of {epochs} epochs",
         images=f"{len(images)}, file with SHA-256 {digest}",
         torch=str(torch.__version__),
     )

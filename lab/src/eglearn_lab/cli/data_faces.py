@@ -15,16 +15,16 @@ from .needs import need
 def fit_faces(*, out: str, seed: Whole = 0) -> int:
     """Fit the head, the critic and the attribute classifier of the faces.
 
-    Generator and landmark estimator are read from the packages of the extra eglearn-lab[faces]; a teacher of three
-    attributes needs face-hunters and h5py as well. It takes about a quarter of an hour of one core. Killed, it goes on
-    from where it was when the same command is given again.
+    The generator and the landmark estimator come from the packages of the extra eglearn-lab[faces]; the teacher of
+    three attributes also needs face-hunters and h5py. This takes about a quarter of an hour on one core. If it is
+    killed, the same command continues.
 
     Parameters
     ----------
     out
         The file to write, in safetensors format.
     seed
-        Of the images, the initial weights and the order of the images.
+        Seed of the images, the initial weights and the order of the images.
     """
     check_numbers(seed=(seed, 0))
     check_new(out)

@@ -17,21 +17,21 @@ def train_garments(
 ) -> int:
     """Train the generator, the discriminator and the attribute classifier of the garments on FashionMNIST.
 
-    The file also tells the command, the seed and the losses, and holds the targets of the search. It takes about half
-    an hour of one core. Killed, it goes on from its last checkpoint when the same command is given again.
+    The file also records the command, the seed and the losses, and holds the targets of the search. This takes about
+    half an hour on one core. If it is killed, the same command continues from the last checkpoint.
 
     Parameters
     ----------
     out
         The file to write, in safetensors format.
     steps
-        Of the generator and the discriminator, 64 images each.
+        Training steps of the generator and the discriminator, 64 images each.
     classifier_steps
-        Of the attribute classifier, 64 images each.
+        Training steps of the attribute classifier, 64 images each.
     seed
-        Of the initial weights and the order of the images.
+        Seed of the initial weights and the order of the images.
     data
-        The folder with FashionMNIST's four files. [default: that of Debian's package dataset-fashion-mnist]
+        The folder with the four files of FashionMNIST. [default: that of Debian's package dataset-fashion-mnist]
     """
     check_numbers(steps=(steps, 1), classifier_steps=(classifier_steps, 1), seed=(seed, 0))
     check_new(out)

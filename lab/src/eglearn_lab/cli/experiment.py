@@ -28,18 +28,18 @@ def experiment(
     docs: str | None = None,
     show_list: Annotated[bool, Parameter(name="--list", negative="", show_default=False)] = False,
 ) -> int:
-    """Draw an illustration of the paper again, from scratch, and say what was found.
+    """Recompute a figure of the paper from scratch, and report the findings.
 
     Parameters
     ----------
     name
-        Of the experiment; --list shows all.
+        The name of the experiment; --list shows all.
     out
-        The folder for pictures and tables.
+        The folder for figures and tables.
     docs
-        Also write a page about it into this folder.
+        Also write a page about it to this folder.
     show_list
-        Show all experiments and how long they take.
+        List all experiments and how long they take.
     """
     if show_list:
         list_experiments()

@@ -34,30 +34,31 @@ class NetworkSettings(Settings):
     hidden: tuple[int, ...] = setting(
         (128, 128), "widths of the hidden layers of fc", "ours; authors' code: (256, 512, 512, 256)", WIDTHS)
     minibatch: int = setting(
-        64, "anchors in a training step (with all pairs: rounded to whole batches)", "ours; paper: 1024", whole(1))
+        64, "anchors per training step (with all pairs: rounded to whole batches)", "ours; paper: 1024", whole(1))
     training_steps: int = setting(
-        60, "training steps after a batch", "paper, table 1", whole(1))
+        60, "training steps after each batch", "paper, table 1", whole(1))
     learning_rate: float = setting(
-        1e-3, "of Adam", "paper, table 1", POSITIVE)
+        1e-3, "learning rate of Adam", "paper, table 1", POSITIVE)
     adam_epsilon: float = setting(
-        1.5e-4, "what Adam adds to the root of its second moment; mapped values are of order one",
+        1.5e-4, "epsilon of Adam, added to the root of the second moment; mapped values are of order one",
         "authors' code; paper: unsaid", POSITIVE)
     reset_network: bool = setting(
-        False, "go back to the initial weights at each new region", "paper; authors' code: True", FLAG)
+        False, "return to the initial weights at each new region", "paper; authors' code: True", FLAG)
     knots: int = setting(
-        21, "k, knots of a spline on [-1, 1]", "paper, app. C", whole(2))
+        21, "k, number of knots of a spline on [-1, 1]", "paper, app. C", whole(2))
     splines: int = setting(
-        32, "e, splines per input coordinate", "authors' code; paper: unsaid", whole(1))
+        32, "e, number of splines per input coordinate", "authors' code; paper: unsaid", whole(1))
     spline_kind: str = setting(
         "linear", "piecewise linear, cubic with continuous value, cubic with continuous second derivative",
         "paper, app. C", one_of("linear", "cubic-c0", "cubic-c2"))
     spline_learning_rate: float | None = setting(
-        None, "of the spline coefficients; None: learning_rate", "paper; authors' code: 0.1", or_none(POSITIVE))
+        None, "learning rate of the spline coefficients; None: learning_rate", "paper; authors' code: 0.1",
+        or_none(POSITIVE))
     aggregation: str = setting(
-        "attention", "over the coordinates: average pool, or a non-local block and then average pool",
+        "attention", "aggregation over the coordinates: average pooling, or a non-local block followed by it",
         "paper, app. C", one_of("average", "attention"))
     blocks: int = setting(
-        2, "residual blocks behind the splines", "authors' code; paper: unsaid", whole(1))
+        2, "number of residual blocks after the splines", "authors' code; paper: unsaid", whole(1))
     width: int = setting(
         256, "width of the residual blocks", "authors' code; paper: unsaid", whole(1))
     spectral_norm: bool = setting(
@@ -76,15 +77,15 @@ class FieldSettings(NetworkSettings):
     model: str = setting(
         "affine", "the parametric form of the gradient", "ours; paper: spline", one_of(*MODELS))
     order: str | None = setting(
-        None, "the pair loss; None: first for the constant model, where both are the same, else trapezoid",
+        None, "order of the pair loss; None: trapezoid, or first for the constant model, where both are equal",
         "ours; paper: first", or_none(one_of(*ORDERS)))
     perturbation: float = setting(
-        0.0, "p, radius of the dither of the model's argument over epsilon", "paper, table 1", FRACTION)
+        0.0, "p, radius of the perturbation of the model's argument, divided by epsilon", "paper, table 1", FRACTION)
     ridge: float = setting(
-        1e-3, "ridge of constant and affine over the mean squared size of a sample's features; 0: minimum norm",
+        1e-3, "ridge of the closed forms, relative to the mean squared size of a sample's features; 0: minimum norm",
         "ours", NOT_NEGATIVE)
     anchor: str = setting(
-        "none", "closed-form part below the network", "ours; paper: none", one_of("none", "constant", "affine"))
+        "none", "closed-form part that the network corrects", "ours; paper: none", one_of("none", "constant", "affine"))
     pairing: str = setting(
         "all", "train on all pairs of the drawn batches, or on one random partner per anchor",
         "ours; paper: single", one_of("all", "single"))
