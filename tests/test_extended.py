@@ -138,7 +138,7 @@ def test_a_stored_run_goes_on(extended, tmp_path, caplog):
     result, path, evaluated = extended
     assert (result.nfev, len(evaluated)) == (700, 700)
     text = "\n".join(record.getMessage() for record in caplog.get_records("setup"))
-    assert f"{path} holds a run of 300 evaluations: it goes on to 700" in text
+    assert f"{path} holds a run of 300 evaluations: it continues to 700" in text
     assert History(path).identity["budget"] == 700
     assert History(path).budgets == [300, 700]
     # The same call again finds the result, without an evaluation.

@@ -206,7 +206,7 @@ def test_what_a_callback_sees():
     seen = []
     res = minimize(f, BOX, budget=100, callback=lambda intermediate_result: seen.append(intermediate_result))
     assert {r.status for r in seen[:-1]} == {Status.RUNNING}
-    assert seen[0].message == f"The run goes on after {seen[0].nfev} evaluations."
+    assert seen[0].message == f"The run is in progress, after {seen[0].nfev} evaluations."
     assert seen[-1].status is Status.BUDGET
     seen.clear()
     res = minimize(

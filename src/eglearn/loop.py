@@ -99,7 +99,7 @@ class RunLoop:
         while status in (Status.BUDGET, Status.ALL_FAILED) and store and self.optimiser.budget < self.budget:
             if store.budgets[-1] == self.optimiser.budget:
                 done = counted(store.budgets[-1], "evaluation")
-                _LOG.warning("%s holds a run of %s: it goes on to %d", store.path, done, self.budget)
+                _LOG.warning("%s holds a run of %s: it continues to %d", store.path, done, self.budget)
                 store.extend(self.budget)
             self.optimiser.extend(next(budget for budget in store.budgets if budget > self.optimiser.budget))
             status = self.optimiser.stop()

@@ -44,7 +44,7 @@ _FIXED = "All coordinates are fixed by their bounds: there was one point to eval
 _NOISY = "Values are noisy: use x_favorite, since the lowest value is partly luck."
 
 _SENTENCES = {
-    Status.RUNNING: "The run goes on after {evaluations}.",
+    Status.RUNNING: "The run is in progress, after {evaluations}.",
     Status.BUDGET: "The budget of {evaluations} is used.",
     Status.CONVERGED: "Converged: the search region has shrunk to the resolution of the numbers.",
     Status.TARGET: "The target of {target:g} was reached.",
@@ -53,8 +53,8 @@ _SENTENCES = {
     Status.ALL_FAILED: "All of the last evaluations failed; what was found before is kept.",
     Status.TIME: "The time of {max_seconds:g} s is over.",
     Status.STORE: "The store could not be written, so the run was stopped; this is the best so far.",
-    Status.WORKERS: "The workers were lost, so the run was stopped; this is the best so far. With a store it goes on "
-    "when minimize is called again.",
+    Status.WORKERS: "The workers were lost, so the run was stopped; this is the best so far. With a store, call "
+    "minimize again to continue.",
 }
 
 

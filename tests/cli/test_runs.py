@@ -168,7 +168,7 @@ def test_stopped_and_resumed_is_the_same(folder, uninterrupted, how, code):
     if how == signal.SIGINT:
         assert "Interrupted" in out
         assert "best value" in out
-        assert "To go on: eglearn resume run.egl" in out
+        assert "To continue: eglearn resume run.egl" in out
     status = folder.json("show", "run.egl")["status"]
     assert status == ("INTERRUPTED" if how == signal.SIGINT else "stopped without a result: resume it")
     before = evaluations(folder)
@@ -211,13 +211,13 @@ def test_a_finished_run_is_not_mistaken_for_a_new_one(folder):
     text = "Nothing was evaluated: run.egl holds this run, and it is finished."
     for again in (words, ("resume", "run.egl")):
         out = folder.call(*again).stdout
-        assert out.startswith(f"{text} To run it anew, choose another --store; to go on, give a larger --budget.\n")
+        assert out.startswith(f"{text} To start over, choose another --store; to continue, give a larger --budget.\n")
         assert "600 of 600, 0 failed" in out
     done = folder.call(*words, "--json", "--quiet")
     assert json.loads(done.stdout)["note"].startswith(text)
     assert json.loads(done.stdout) | {"note": None} == first
     assert text in done.stderr
-    assert "to go on, give a lower --target." in folder.call(*words, "--target", "1").stdout
+    assert "to continue, give a lower --target." in folder.call(*words, "--target", "1").stdout
 
 
 def test_a_finished_run_without_a_value(inside):
@@ -263,7 +263,7 @@ def test_resume_of_a_run_that_a_program_began(inside):
     eglearn.minimize(lambda x: float(x @ x), [(-5, 5)] * 2, budget=50, store="a.egl")
     code, _, err = inside("resume", "a.egl")
     assert code == 2
-    assert "a.egl does not tell its objective: name it, as in 'eglearn resume a.egl module:function'" in err
+    assert "a.egl does not name its objective: name it, as in 'eglearn resume a.egl module:function'" in err
     assert inside("resume", "a.egl", "objectives:bowl")[0] == 0
 
 

@@ -54,7 +54,7 @@ def test_what_a_strangers_file_names_is_not_run(inside, folder, objective):
     forged(folder.path / "theirs.egl", objective)
     code, out, err = inside("resume", "theirs.egl")
     assert (code, out) == (2, "")
-    assert "theirs.egl says to run" in err
+    assert "theirs.egl would run" in err
     assert ("the command touch done" if isinstance(objective, list) else "the module wicked:f") in err
     assert "add --trust" in err
     assert not (folder.path / "done").exists()

@@ -197,7 +197,7 @@ def test_config_and_precedence(inside, folder):
         ("bounds = [[1, 2], [3]]", "LOW and HIGH"),
         ("budget = ", "not valid TOML"),
         ('algorithm = "egl"\nreplay = 0', "EGLSettings.replay = 0"),
-        ("replay = 3", "--replay is no setting of the algorithm 'auto': leave it out, or choose --algorithm egl"),
+        ("replay = 3", "--replay is not a setting of the algorithm 'auto': leave it out, or choose --algorithm egl"),
         ('config = "other.toml"', "unknown in run.toml: config"),
     ],
 )
@@ -281,7 +281,7 @@ def test_target_and_time(inside):
     code, out, _ = inside("run", "objectives:bowl", *PROBLEM[:-1], "5000", "--max-seconds", "1e-9", "--quiet")
     assert code == 0
     assert "The time of 1e-09 s is over." in out
-    assert "To go on: eglearn resume run.egl" in out
+    assert "To continue: eglearn resume run.egl" in out
 
 
 def test_one_is_not_many(inside, folder, caplog):
@@ -291,7 +291,7 @@ def test_one_is_not_many(inside, folder, caplog):
     assert "The budget of 1 evaluation is used." in out
     assert inside("export", "run.egl", "--to", "a.csv")[1] == "1 evaluation written to a.csv\n"
     assert inside("resume", "run.egl", "--budget", "3")[0] == 0
-    assert "run.egl holds a run of 1 evaluation: it goes on to 3" in caplog.text
+    assert "run.egl holds a run of 1 evaluation: it continues to 3" in caplog.text
     assert "x0 has 2 numbers for 1 coordinate:" in inside(*RUN, *one, "--x0", "1", "2")[2]
     (folder.path / "bounds.txt").write_text("-5 5\n")
     words = ("--dim", "2", "--bounds-file", "bounds.txt", "--budget", "1")

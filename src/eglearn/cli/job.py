@@ -107,7 +107,7 @@ def old_job(path: str, objective: str | None, given: Given) -> Job:
     named = _objective(objective, given)
     what = named or _remembered(history)
     if what is None:
-        raise Usage(f"{path} does not tell its objective: name it, as in 'eglearn resume {path} module:function'")
+        raise Usage(f"{path} does not name its objective: name it, as in 'eglearn resume {path} module:function'")
     identity = history.identity
     try:
         box = identity["box"]

@@ -255,8 +255,8 @@ def make_settings(given: Given, n: int, algorithm: type[AskTell]) -> Settings:
             if not algorithm.uses(name):
                 users = [other for other in ALGORITHMS if ALGORITHMS[other].uses(name)]
                 raise Usage(
-                    f"--{name.replace('_', '-')} is no setting of the algorithm {algorithm.name!r}: leave it out, or "
-                    f"choose --algorithm {users[0]}"
+                    f"--{name.replace('_', '-')} is not a setting of the algorithm {algorithm.name!r}: leave it out, "
+                    f"or choose --algorithm {users[0]}"
                 )
             changes[name] = _value(field, given[name])
     preset = given.get("preset", "default").replace("-", "_")

@@ -21,12 +21,12 @@ from .errors import ALL_FAILED, ERROR, INTERRUPTED, STORE, Failure, Usage, visib
 from .job import Job
 
 _SHOWN_COORDINATES = 6
-_MORE = "; to go on, give a larger --budget"
+_MORE = "; to continue, give a larger --budget"
 # How a finished run can go on; one that has converged cannot.
 _GO_ON = {
     Status.BUDGET: _MORE,
     Status.ALL_FAILED: _MORE,
-    Status.TARGET: "; to go on, give a lower --target",
+    Status.TARGET: "; to continue, give a lower --target",
     Status.CONVERGED: "",
 }
 
@@ -111,7 +111,7 @@ def _held(result: Result, job: Job) -> str | None:
         return None
     return (
         f"Nothing was evaluated: {job.arguments['store']} holds this run, and it is finished. "
-        f"To run it anew, choose another --store{_GO_ON[result.status]}."
+        f"To start over, choose another --store{_GO_ON[result.status]}."
     )
 
 
@@ -148,7 +148,7 @@ def to_text(result: Result, job: Job, note: str | None = None) -> str:
     lines = [*map(visible, head), *(f"{name:<{width}}  {visible(text)}" for name, text in rows)]
     if result.status in (Status.INTERRUPTED, Status.TIME, Status.STORE, Status.WORKERS):
         lines.append(
-            f"To go on: {visible(_resume(job))}" if store is not None else "It cannot be resumed: there is no store."
+            f"To continue: {visible(_resume(job))}" if store is not None else "It cannot be resumed: there is no store."
         )
     return "\n".join(lines)
 

@@ -43,7 +43,7 @@ def ask_for_trust(job: Job, signed: Any) -> None:
         return
     store, what = visible(str(job.arguments["store"])), visible(job.name)
     kind = "the module" if isinstance(job.words, str) else "the command"
-    told = f"{store} says to run {kind} {what} in {visible(os.getcwd())}, and was not written by you in this place"
+    told = f"{store} would run {kind} {what} in {visible(os.getcwd())}, and you did not start this run here"
     if sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write(f"eglearn: {told}.\nRun it? [y/N] ")
         sys.stderr.flush()
