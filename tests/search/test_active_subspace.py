@@ -86,7 +86,8 @@ def test_directions_are_counted():
 
 def test_an_evolution_is_shorter_along_given_directions():
     V, settings = STEEP.T, DiagonalESSettings(sigma=0.01, size=2000)
-    p = DiagonalES(np.random.default_rng(0), np.zeros(128), settings, directions=V, shortening=0.1)
+    p = DiagonalES(np.random.default_rng(0), np.zeros(128), settings)
+    p.shorten(V, 0.1)
     u = p.propose() / 0.01
     assert np.std(u @ V) == pytest.approx(0.1, rel=0.05)
     assert np.std(u @ rotation(128)[3:].T) == pytest.approx(1, rel=0.05)
@@ -98,9 +99,8 @@ def test_an_evolution_with_the_directions_gets_lower():
     """Both with as many evaluations, those for the directions included."""
     found = probe()
     run(found, few)
-    with_them = DiagonalES(
-        np.random.default_rng(0), np.full(128, -0.2), directions=found.directions, shortening=found.shortening
-    )
+    with_them = DiagonalES(np.random.default_rng(0), np.full(128, -0.2))
+    with_them.shorten(found.directions, found.shortening)
     run(with_them, few, 8000 - found.used)
     without = DiagonalES(np.random.default_rng(0), np.full(128, -0.2))
     run(without, few, 8000)

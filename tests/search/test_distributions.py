@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from tests.search.driver import run
 
-from eglearn.search import CMAES, DiagonalES
+from eglearn.search.cma_es import CMAES
+from eglearn.search.diagonal_es import DiagonalES
 from eglearn.search.base import Reason
 
 pytestmark = pytest.mark.parametrize("kind", [CMAES, DiagonalES])

@@ -4,19 +4,44 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from .._typing import Array
 from ..search.base import Search, default_batch
 from ..settings import Settings, or_none, setting, whole
+from ..state import Stateful
 from .loop import Loop
 from .noise import Repeats
 from .noisy import NoisyEvolution
 from .plan import Plan
 from .plan import plan as planned
-from .scout import Scout
+
+
+@dataclass
+class Scout(Stateful):
+    """While nothing is known but failures, or but one value, random points of the whole cube are tried."""
+
+    u: Array  # where the one value that is known was found first, at first the start
+    level: float = math.nan  # that value
+    lost: bool = False  # whether nothing is known yet that could lead anywhere
+    scouting: bool = False  # whether the points of the current batch are random ones
+
+    def look(self, u: Array, y: Array) -> bool:
+        """Whether this leads nowhere: nothing is known, or several points and all have one value."""
+        good = np.isfinite(y)
+        alone = math.isnan(self.level) and good.sum() == 1
+        if math.isnan(self.level) and good.any():
+            first = int(np.argmax(good))
+            self.u, self.level = u[first].copy(), float(y[first])
+        return not alone and bool(np.all(y[good] == self.level))
+
+    def best(self, u: Array, y: Array) -> Array:
+        """The place to begin at: the best of these points, or the one known before."""
+        lowest = int(np.nanargmin(y))
+        return self.u if self.level <= y[lowest] else u[lowest]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,37 +62,30 @@ class AutoSettings(Settings):
 
 @dataclass(init=False, eq=False, repr=False)
 class Auto(Search):
-    """Lanes as planned, until noise is found that matters; then evolution strategies with large populations.
+    """Lanes as planned, until noise is found that matters; then evolution strategies with large populations."""
 
-    Parameters
-    ----------
-    rng, start, settings, value, budget
-        See ``Search``.
-    """
-
-    settings_class: ClassVar[type[Settings]] = AutoSettings
-
+    settings_class = AutoSettings
     plan: Plan
     budget: int | None
     loop: Loop
     scout: Scout
     repeats: Repeats
-    noisy: NoisyEvolution | None  # what runs under noise, if there is noise that matters
+    noisy: NoisyEvolution | None = None  # what runs under noise, if there is noise that matters
 
     def __init__(
-        self,
-        rng: np.random.Generator,
-        start: Array,
-        settings: Any = None,
-        *,
-        value: float = math.nan,
-        budget: int | None = None,
+        self, rng: Generator, start: Array, settings: Any = None, *, value: float = math.nan, budget: int | None = None
     ) -> None:
-        super().__init__(rng, start, settings)
         self.budget = budget
-        self.plan = self.settings.plan or planned(len(start), budget, self.settings.m)
-        self.loop = Loop.planned(rng, start, self.plan, budget)
-        self.scout, self.repeats, self.noisy = Scout(start), Repeats(start), None
+        super().__init__(rng, start, settings)
+
+    def _begin(self, start: Array) -> None:
+        self.plan = self.settings.plan or planned(self.n, self.budget, self.settings.m)
+        self.scout, self.repeats = Scout(start), Repeats(start)
+        self._begin_at(start)
+
+    def _begin_at(self, place: Array) -> None:
+        left = None if self.budget is None else self.budget - self.used
+        self.loop = Loop.planned(self.rng, place, self.plan, left)
 
     @property
     def active(self) -> Search:
@@ -141,21 +159,17 @@ class Auto(Search):
         if not np.isfinite(y).any():
             return
         if math.isnan(self.loop.board.best_y):
-            self._begin(self.scout.best(u, y))
+            self._begin_at(self.scout.best(u, y))
         else:
             lowest = int(np.nanargmin(y))
             self.loop.hear(u[lowest], float(y[lowest]))
-
-    def _begin(self, place: Array) -> None:
-        left = None if self.budget is None else self.budget - self.used
-        self.loop = Loop.planned(self.rng, place, self.plan, left)
 
     def hear(self, u: Array, y: Array) -> None:
         """Points from elsewhere; under noise they are left aside, since a single value tells little."""
         super().hear(u, y)
         for point, value in zip(u, y, strict=True):
             if self.scout.lost:
-                self._begin(point)
+                self._begin_at(point)
                 self.scout.lost = False
             self.loop.hear(point, float(value))
 

@@ -167,15 +167,10 @@ class Evolution(Lane):
             self._evolve(board, place, self.plan.sigma, p)
         return False
 
-    def _evolve(
-        self, board: Board, place: Array, sigma: float, last: ActiveSubspace | DiagonalES | None = None
-    ) -> None:
-        plan, n = self.plan, board.n
-        pace = (plan.few * n / board.budget) ** plan.power if board.budget else 1.0
-        settings = DiagonalESSettings(
-            sigma=sigma,
-            size=default_batch(n) * 2**board.doublings,
-            pace=min(max(pace, plan.slowest), plan.fastest),
-        )
-        directions, shortening = (None, 1.0) if last is None else (last.directions, last.shortening)
-        self.search = DiagonalES(board.rng, place, settings, directions=directions, shortening=shortening)
+    def _evolve(self, board: Board, place: Array, sigma: float, last: Search | None = None) -> None:
+        plan, size = self.plan, default_batch(board.n) * 2**board.doublings
+        pace = (plan.few * board.n / board.budget) ** plan.power if board.budget else 1.0
+        pace = min(max(pace, plan.slowest), plan.fastest)
+        self.search = DiagonalES(board.rng, place, DiagonalESSettings(sigma=sigma, size=size, pace=pace))
+        if isinstance(last, ActiveSubspace | DiagonalES):
+            self.search.shorten(last.directions, last.shortening)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -77,26 +76,20 @@ class ActiveSubspace(Search):
     completed.
     """
 
-    settings_class: ClassVar[type[Settings]] = ActiveSubspaceSettings
-    scale_setting: ClassVar[str] = "sigma"
-    shows_spread: ClassVar[bool] = False
-
+    settings_class, scale_setting, shows_spread = ActiveSubspaceSettings, "sigma", False
     settings: ActiveSubspaceSettings
     start: Array
     points: Array
     values: Array  # where gradients are measured, and the values there; none before the first batch
     g: Array  # the gradients, 0 where they are not known
-    known: int  # how many slopes were measured, in the order of ``_next``
     order: Indices  # of the coordinates
-    exponent: int  # the unit of values is 2^exponent
+    known: int = 0  # how many slopes were measured, in the order of ``_next``
+    exponent: int = 0  # the unit of values is 2^exponent
 
-    def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
-        super().__init__(rng, start, settings, **rest)
-        self.start = start.copy()
-        self.order = rng.permutation(self.n)
+    def _begin(self, start: Array) -> None:
+        self.start, self.order = start.copy(), self.rng.permutation(self.n)
         self.points, self.values = np.empty((0, self.n)), np.empty(0)
         self.g = np.zeros((self.settings.points, self.n))
-        self.known = self.exponent = 0
 
     @property
     def radius(self) -> float:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.random import Generator
 
 from .._typing import Array, State
 from ..learning.models import Model
@@ -79,7 +80,7 @@ class Search(Stateful, ABC):
     shows_spread: ClassVar[bool] = True
     """Whether values of a batch differ as they do in the region of the search, so that noise can be told by them."""
 
-    rng: np.random.Generator = field(metadata=SHARED)
+    rng: Generator = field(metadata=SHARED)
     settings: Any
     used: int  # evaluations so far
     done: Reason | None  # why the search is over, or None
@@ -87,18 +88,17 @@ class Search(Stateful, ABC):
     best_y: float  # the lowest value so far; NaN: none yet
 
     def __init__(
-        self,
-        rng: np.random.Generator,
-        start: Array,
-        settings: Any = None,
-        *,
-        value: float = math.nan,
-        budget: int | None = None,
+        self, rng: Generator, start: Array, settings: Any = None, *, value: float = math.nan, budget: int | None = None
     ) -> None:
         self.rng = rng
         self.settings = self.settings_class() if settings is None else settings
         self.used, self.done = 0, None
         self.best_u, self.best_y = start.copy(), value
+        self._begin(start)
+        self._derive()
+
+    def _begin(self, start: Array) -> None:
+        """Set the fields of a search that begins."""
 
     @property
     def n(self) -> int:
@@ -130,14 +130,9 @@ class Search(Stateful, ABC):
         """The next batch (k, n), inside the cube."""
 
     def learn(self, u: Array, y: Array) -> None:
-        """Learn from the proposed batch.
+        """Learn from the batch: where its points (k, n) really were, and their values; NaN: failed.
 
-        Parameters
-        ----------
-        u : (k, n)
-            Where the points really were; fewer than proposed only if nothing follows.
-        y : (k,)
-            Their values; NaN: failed.
+        These are fewer than proposed only if nothing follows.
         """
         self.used += len(y)
         self._learn(u, y)
@@ -176,8 +171,11 @@ class ModelSearch(Search):
 
     _model: Model
 
+    def _begin(self, start: Array) -> None:
+        self._model = self._make_model(self.rng)
+
     @abstractmethod
-    def _make_model(self, rng: np.random.Generator) -> Model: ...
+    def _make_model(self, rng: Generator) -> Model: ...
 
     def environment(self) -> dict[str, Any]:
         """That of the model."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -47,10 +46,7 @@ class CMAES(Search):
     radius; if that point is the best of its batch, the mean moves there.
     """
 
-    settings_class: ClassVar[type[Settings]] = CMAESSettings
-    scale_setting: ClassVar[str] = "sigma"
-    batch_setting: ClassVar[str] = "size"
-
+    settings_class, scale_setting, batch_setting = CMAESSettings, "sigma", "size"
     settings: CMAESSettings
     mean: Array
     sigma: float
@@ -59,31 +55,26 @@ class CMAES(Search):
     D: Array  # the covariance matrix is sigma^2 C, and C = B D^2 B^T
     path_c: Array
     path_s: Array
-    batches: int
-    decomposed: int  # batches so far, and at the last decomposition of C
     model: LeastChange
     u: Array
     y: Array  # samples for the model, oldest first
-    trust: float
-    injected: Array | None  # the model's point for the next batch
     hits: list[bool]  # whether the last injected points were the best of their batches
     history: list[float]  # the best values of the last batches, or their medians
+    batches: int = 0
+    decomposed: int = 0  # batches so far, and at the last decomposition of C
+    trust: float = 1.0
+    injected: Array | None = None  # the model's point for the next batch
 
-    def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
-        super().__init__(rng, start, settings, **rest)
+    def _begin(self, start: Array) -> None:
         n = self.n
         self.mean, self.sigma = start.copy(), self.settings.sigma
         self.C, self.B, self.D = np.eye(n), np.eye(n), np.ones(n)
         self.path_c, self.path_s = np.zeros(n), np.zeros(n)
-        self.batches = self.decomposed = 0
         self.model = LeastChange(np.zeros((n, n)))
         self.u, self.y = np.empty((0, n)), np.empty(0)
-        self.trust, self.injected = 1.0, None
         self.hits, self.history = [], []
-        self._derive()
 
     def _derive(self) -> None:
-        """What follows from dimension and population."""
         n, s = self.n, self.settings
         self.size = s.size or default_batch(n)
         self._rates, self._weights = _rates(n, self.size)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from ..learning.regions import LinearRegion
 from ..learning.samplers import sampler
 from ..learning.steps import length
 from ..learning.values import ENTERS, exponent_of, in_units
-from ..settings import Settings
 from .base import ModelSearch, Reason, indistinct
 from .egl_settings import ConvergentSettings
 
@@ -36,26 +34,20 @@ class ConvergentGradientLearning(ModelSearch):
     long come to rest.
     """
 
-    settings_class: ClassVar[type[Settings]] = ConvergentSettings
-    scale_setting: ClassVar[str] = "epsilon"
-    batch_setting: ClassVar[str] = "m"
-
+    settings_class, scale_setting, batch_setting = ConvergentSettings, "epsilon", "m"
     settings: ConvergentSettings
     candidate: Array  # x_k
     epsilon: float
     alpha: float  # step size for values as they enter; NaN: to be chosen at the first gradient
-    value: float  # f(x_k); NaN if it failed
-    loss: float
-    gradient_norm: float
+    value: float = math.nan  # f(x_k); NaN if it failed
+    loss: float = math.nan
+    gradient_norm: float = math.nan
 
-    def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
-        super().__init__(rng, start, settings, **rest)
-        s: ConvergentSettings = self.settings
+    def _begin(self, start: Array) -> None:
+        s = self.settings
         self.candidate, self.epsilon = start.copy(), s.epsilon * math.sqrt(self.n)
         self.alpha = math.nan if s.alpha is None else s.alpha / ENTERS
-        self.value = self.loss = self.gradient_norm = math.nan
-        self._model = self._make_model(rng)
-        self._derive()
+        super()._begin(start)
 
     def _make_model(self, rng: np.random.Generator) -> Model:
         return gradient_model(self.settings, self.n, rng)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -56,38 +55,28 @@ class CoordinateSearch(Search):
     interact in small groups: they are moved one at a time, greatest gain first, and stay if that helps. If this too
     gains less than half, the search ends. A start that is the best on all profiles tells nothing; then the second best
     places are combined, and losses must add up.
-
-    Parameters
-    ----------
-    rng, start, settings
-        See ``Search``.
-    value : float
-        The value at the start; if it is not known, the start is evaluated first.
     """
 
-    settings_class: ClassVar[type[Settings]] = CoordinateSearchSettings
-
+    settings_class = CoordinateSearchSettings
     settings: CoordinateSearchSettings
     centre: Array
-    value: float
+    value: float  # at the centre; NaN: not known, and it is evaluated first
     points: Array
     values: Array  # (n, k): the profiles, sorted along the rows
-    ratio: float  # combined gain (or loss) over the sum of single ones at the last test
     places: Array
     found: Array  # (n, k): the next points of the profiles, and the values of the first of them, row by row
-    testing: bool  # whether the next batch is a combined point
     waiting: list[int]  # coordinates still to be moved one at a time
     moved: Array
     moved_y: float  # the point with the coordinates that stay moved, and its value
+    ratio: float = math.nan  # combined gain (or loss) over the sum of single ones at the last test
+    testing: bool = False  # whether the next batch is a combined point
 
-    def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
-        super().__init__(rng, start, settings, **rest)
-        self.centre, self.ratio = start.copy(), math.nan
+    def _begin(self, start: Array) -> None:
+        self.centre, self.waiting = start.copy(), []
         self.places, self.found = np.empty((self.n, 0)), np.empty(0)
-        self.testing, self.waiting = False, []
-        self._begin(self.best_y)
+        self._begin_profiles(self.best_y)
 
-    def _begin(self, value: float) -> None:
+    def _begin_profiles(self, value: float) -> None:
         self.value = self.moved_y = value
         self.points, self.values = self.centre[:, None].copy(), np.full((self.n, 1), value)
         self.moved = self.centre
@@ -163,7 +152,7 @@ class CoordinateSearch(Search):
     def _learn(self, u: Array, y: Array) -> None:
         self._note_best(u, y)
         if math.isnan(self.value):
-            self._begin(float(y[0]))
+            self._begin_profiles(float(y[0]))
             self.done = Reason.FAILED if math.isnan(self.value) else None
             return
         if self.testing:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -43,54 +42,31 @@ class DiagonalES(Search):
     a whole matrix. The step size is adapted by two points (Hansen, Atamna, Auger 2014): one sample lies ahead of the
     mean along its last step, one behind, and their ranks tell whether steps should be longer. The length of an
     evolution path, which CMA-ES uses, tells little where the values depend on a few directions only.
-
-    Parameters
-    ----------
-    rng, start, settings
-        See ``Search``.
-    directions : (n, k) or None
-        Orthonormal columns, along which the distribution is shortened; None: none.
-    shortening : float
-        How long it is there, by what it would be.
     """
 
-    settings_class: ClassVar[type[Settings]] = DiagonalESSettings
-    scale_setting: ClassVar[str] = "sigma"
-    batch_setting: ClassVar[str] = "size"
-
+    settings_class, scale_setting, batch_setting = DiagonalESSettings, "sigma", "size"
     settings: DiagonalESSettings
     mean: Array
     sigma: float
     variances: Array  # the covariance matrix is sigma^2 M diag(variances) M, where M shortens the directions
     path: Array
     shift: Array  # of the mean: its averaged and its last step
-    longer: float  # whether steps should be longer (up to 1) or shorter (to -1)
-    paired: bool  # whether the batch has points to tell
-    batches: int
     history: list[float]  # the best values of the last batches, or their medians
     directions: Array
-    shortening: float
+    shortening: float = 1.0  # orthonormal columns, and how long the distribution is along them, by what it would be
+    longer: float = 0.0  # whether steps should be longer (up to 1) or shorter (to -1)
+    paired: bool = False  # whether the batch has points to tell
+    batches: int = 0
 
-    def __init__(
-        self,
-        rng: np.random.Generator,
-        start: Array,
-        settings: Any = None,
-        *,
-        directions: Array | None = None,
-        shortening: float = 1.0,
-        **rest: Any,
-    ) -> None:
-        super().__init__(rng, start, settings, **rest)
+    def _begin(self, start: Array) -> None:
         n = self.n
-        self.directions = np.empty((n, 0)) if directions is None else directions
-        self.shortening = shortening
-        self.mean, self.sigma = start.copy(), self.settings.sigma
-        self.variances = np.ones(n)
-        self.path, self.shift = np.zeros(n), np.zeros(n)
-        self.longer, self.paired = 0.0, False
-        self.batches, self.history = 0, []
-        self._derive()
+        self.mean, self.sigma, self.variances = start.copy(), self.settings.sigma, np.ones(n)
+        self.path, self.shift, self.history = np.zeros(n), np.zeros(n), []
+        self.directions = np.empty((n, 0))
+
+    def shorten(self, directions: Array, shortening: float) -> None:
+        """Shorten the distribution along the directions, orthonormal columns (n, k), by that factor."""
+        self.directions, self.shortening = directions, shortening
 
     def _derive(self) -> None:
         n = self.n

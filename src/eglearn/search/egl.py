@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from ..learning.regions import REGIONS, InputMap
 from ..learning.samplers import sampler
 from ..learning.steps import gradient_step, newton_step
 from ..learning.values import exponent_of, in_units
-from ..settings import Settings
 from .base import ModelSearch, Reason, indistinct
 from .egl_settings import EGLSettings, ZoomSettings
 
@@ -35,25 +34,21 @@ class GradientLearning(ModelSearch):
     candidate: Array  # the current candidate, z coordinates (the paper's x tilde_k)
     epsilon: float  # exploration radius, z coordinates
     gradient: Array  # the last learned gradient at a candidate, z coordinates; zeros: none yet
-    warm: bool  # whether the region has been explored once already
-    steps: int  # candidates since the region began, the first not counted
-    bad: int  # candidates since the last good one, by the shrink rule
     values: list[float]  # values of the last candidates in this region, oldest first; NaN if all have failed so far
-    best_candidate: float  # the lowest value of a candidate
-    loss: float  # the model's loss at its last fit
+    warm: bool = False  # whether the region has been explored once already
+    steps: int = 0  # candidates since the region began, the first not counted
+    bad: int = 0  # candidates since the last good one, by the shrink rule
+    best_candidate: float = math.nan  # the lowest value of a candidate
+    loss: float = math.nan  # the model's loss at its last fit
 
-    def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
-        super().__init__(rng, start, settings, **rest)
+    def _begin(self, start: Array) -> None:
         s: ZoomSettings = self.settings
-        n = self.n
-        self.region = REGIONS[s.region].whole(n)
+        self.region = REGIONS[s.region].whole(self.n)
         self.output = OutputMap(s.output_map, s.output_quantile, s.output_rate)
         self.memory = Replay(s.replay)
-        self.candidate, self.epsilon, self.gradient = self.region.to_z(start), s.epsilon * math.sqrt(n), np.zeros(n)
-        self.warm, self.steps, self.bad, self.values = False, 0, 0, []
-        self.best_candidate = self.loss = math.nan
-        self._model = self._make_model(rng)
-        self._derive()
+        self.candidate, self.gradient = self.region.to_z(start), np.zeros(self.n)
+        self.epsilon, self.values = s.epsilon * math.sqrt(self.n), []
+        super()._begin(start)
 
     def _derive(self) -> None:
         s = self.settings
@@ -203,8 +198,7 @@ class ExplicitGradientLearning(GradientLearning):
     when the candidates stop improving, go on in a smaller region around the best point.
     """
 
-    settings_class: ClassVar[type[Settings]] = EGLSettings
-
+    settings_class = EGLSettings
     settings: EGLSettings
 
     def _make_model(self, rng: np.random.Generator) -> Model:

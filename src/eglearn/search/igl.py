@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from ..learning.models import Model, value_model
-from ..settings import Settings
 from .egl import GradientLearning
 from .egl_settings import IGLSettings
 
@@ -17,8 +15,7 @@ from .egl_settings import IGLSettings
 class IndirectGradientLearning(GradientLearning):
     """Learns the values with a network and steps along its parametric gradient; all else is as in EGL."""
 
-    settings_class: ClassVar[type[Settings]] = IGLSettings
-
+    settings_class = IGLSettings
     settings: IGLSettings
 
     def _make_model(self, rng: np.random.Generator) -> Model:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -79,38 +78,30 @@ class LBFGS(Search):
     there.
     """
 
-    settings_class: ClassVar[type[Settings]] = LBFGSSettings
-    batch_setting: ClassVar[str] = "m"
-    shows_spread: ClassVar[bool] = False  # differences are of neighbours
-
+    settings_class, batch_setting = LBFGSSettings, "m"
+    shows_spread = False  # differences are of neighbours
     settings: LBFGSSettings
     x: Array
     value: float  # the iterate
-    g: Array
-    exponent: int  # the gradient there, and the unit of its values
+    g: Array  # the gradient there
     S: Array
     Y: Array  # steps and changes of the gradient, oldest first
-    rounding: float
-    measured: float
-    spacing: int  # the rounding, the value where it was measured, and at which of the spacings
-    level: int  # which of the accuracies: 0 is forward differences, then central ones
-    stage: Stage
-    begins: bool  # whether nothing was evaluated for the next step yet
-    before: Array | None  # the iterate before, if its gradient is as accurate
     offsets: Array
     values: Array  # of the gradient's samples so far
+    exponent: int = 0  # the unit of the gradient's values
+    rounding: float = LEAST
+    measured: float = 0.0
+    spacing: int = 0  # the rounding, the value where it was measured, and at which of the spacings
+    level: int = 0  # which of the accuracies: 0 is forward differences, then central ones
+    stage: Stage = Stage.ROUNDING
+    begins: bool = True  # whether nothing was evaluated for the next step yet
+    before: Array | None = None  # the iterate before, if its gradient is as accurate
 
-    def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
-        super().__init__(rng, start, settings, **rest)
+    def _begin(self, start: Array) -> None:
         n = self.n
-        self.x, self.value = start.copy(), self.best_y
-        self.g, self.exponent = np.zeros(n), 0
+        self.x, self.value, self.g = start.copy(), self.best_y, np.zeros(n)
         self.S, self.Y = np.empty((0, n)), np.empty((0, n))
-        self.rounding, self.measured, self.spacing = LEAST, 0.0, 0
-        self.level, self.stage, self.begins = 0, Stage.ROUNDING, True
-        self.before = None
         self.offsets, self.values = np.empty(0), np.empty(0)
-        self._derive()
 
     def _derive(self) -> None:
         s = self.settings

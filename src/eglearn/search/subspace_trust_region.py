@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,41 +48,32 @@ class SubspaceTrustRegion(Search):
     begins, in place of the one with the least curvature.
     """
 
-    settings_class: ClassVar[type[Settings]] = SubspaceTrustRegionSettings
-    scale_setting: ClassVar[str] = "radius"
-    batch_setting: ClassVar[str] = "m"
-
+    settings_class, scale_setting, batch_setting = SubspaceTrustRegionSettings, "radius", "m"
     settings: SubspaceTrustRegionSettings
     delta: float
-    batches: int
-    exponent: int  # unit of all values
     V: Array
     H: Array  # the active directions, and the Hessian in them
     g: Array  # the gradient at the best point
-    c: float  # the curvature of all other directions
     u: Array
     y: Array  # candidates and samples in the active directions, oldest first
     signs: Array
     order: npt.NDArray[np.int64]  # of the basis of directions: signs, and numbers of those not used yet
-    inside: int  # samples of the batch in the active directions
-    middle: Array
-    at_candidate: bool  # the point around which the batch is sampled
-    ratio: float
-    predicted: float
-    reach: float  # actual over predicted gain of the last candidate; the latter; length of the step over the radius
+    middle: Array  # the point around which the batch is sampled
+    at_candidate: bool = True  # whether that is the candidate
+    inside: int = 0  # samples of the batch in the active directions
+    c: float = 0.0  # the curvature of all other directions
+    batches: int = 0
+    exponent: int = 0  # unit of all values
+    ratio: float = 0.0  # actual over predicted gain of the last candidate
+    predicted: float = 0.0
+    reach: float = 0.0  # length of its step over the radius
 
-    def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
-        super().__init__(rng, start, settings, **rest)
+    def _begin(self, start: Array) -> None:
         n = self.n
-        self.delta = self.settings.radius
-        self.batches = self.exponent = 0
-        self.V, self.H = np.empty((n, 0)), np.empty((0, 0))
-        self.g, self.c = np.zeros(n), 0.0
+        self.delta, self.middle = self.settings.radius, start.copy()
+        self.V, self.H, self.g = np.empty((n, 0)), np.empty((0, 0)), np.zeros(n)
         self.u, self.y = np.empty((0, n)), np.empty(0)
         self.signs, self.order = np.ones(n), np.empty(0, dtype=np.int64)
-        self.inside, self.middle, self.at_candidate = 0, start.copy(), True
-        self.ratio = self.predicted = self.reach = 0.0
-        self._derive()
 
     def _derive(self) -> None:
         self._m = self.settings.m or default_batch(self.n)

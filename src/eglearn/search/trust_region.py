@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,10 +40,7 @@ class TrustRegion(Search):
     first, only the few steepest are shortened then, and more the more evaluations there are.
     """
 
-    settings_class: ClassVar[type[Settings]] = TrustRegionSettings
-    scale_setting: ClassVar[str] = "radius"
-    batch_setting: ClassVar[str] = "m"
-
+    settings_class, scale_setting, batch_setting = TrustRegionSettings, "radius", "m"
     settings: TrustRegionSettings
     delta: float  # the radius
     model: LeastChange
@@ -53,20 +49,15 @@ class TrustRegion(Search):
     u: Array
     y: Array  # samples, oldest first
     directions: Array  # orthonormal directions not used yet
-    ratio: float  # actual over predicted gain of the last candidate
-    predicted: float
-    reach: float  # length of the last step over the radius, in the metric
+    ratio: float = 0.0  # actual over predicted gain of the last candidate
+    predicted: float = 0.0
+    reach: float = 0.0  # length of the last step over the radius, in the metric
 
-    def __init__(self, rng: np.random.Generator, start: Array, settings: Any = None, **rest: Any) -> None:
-        super().__init__(rng, start, settings, **rest)
+    def _begin(self, start: Array) -> None:
         n = self.n
-        self.delta = self.settings.radius
-        self.model = LeastChange(np.zeros((n, n)))
+        self.delta, self.model = self.settings.radius, LeastChange(np.zeros((n, n)))
         self.A, self.inverse = np.eye(n), np.eye(n)
-        self.u, self.y = np.empty((0, n)), np.empty(0)
-        self.directions = np.empty((0, n))
-        self.ratio = self.predicted = self.reach = 0.0
-        self._derive()
+        self.u, self.y, self.directions = np.empty((0, n)), np.empty(0), np.empty((0, n))
 
     def _derive(self) -> None:
         self._m = self.settings.m or default_batch(self.n)
