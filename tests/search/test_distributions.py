@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tests.search.driver import run
 
+from eglearn.search.base import Reason
 from eglearn.search.cma_es import CMAES
 from eglearn.search.diagonal_es import DiagonalES
-from eglearn.search.base import Reason
 
 pytestmark = pytest.mark.parametrize("kind", [CMAES, DiagonalES])
 

@@ -8,15 +8,12 @@ import numpy as np
 
 from .._typing import Array
 from ..state import Stateful
-from .regions import InputMap
+from .regions import LinearRegion
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Points and mapped values of several batches, one after the other.
-
-    Only points of the same batch form pairs.
-    """
+    """Points and mapped values of several batches; only points of the same batch form pairs."""
 
     z: Array  # points (N, n), batch after batch
     v: Array  # mapped values (N,)
@@ -36,8 +33,7 @@ class Samples:
         """Points (B, M, n) relative to their batch's mean, values (B, M) and weights (B, M): 1, or 0 for padding."""
         largest = max(self.sizes)
         inside = np.arange(largest) < np.array(self.sizes)[:, None]
-        z = np.zeros((len(self.sizes), largest, self.z.shape[1]))
-        v = np.zeros(inside.shape)
+        z, v = np.zeros((*inside.shape, self.z.shape[1])), np.zeros(inside.shape)
         z[inside], v[inside] = self.z, self.v
         weight = inside.astype(np.float64)
         mean = z.sum(axis=1, keepdims=True) / weight.sum(axis=1)[:, None, None]
@@ -46,16 +42,11 @@ class Samples:
 
 @dataclass
 class Replay(Stateful):
-    """Remembers the last ``capacity`` batches in canonical coordinates, and their images in the current region.
+    """Remembers the last ``capacity`` batches in the cube, and their images in the current region.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from eglearn.learning.regions import LinearRegion
     >>> replay = Replay(capacity=2)
-    >>> whole = LinearRegion.whole(1)
     >>> for y in (3.0, 2.0, 1.0):
-    ...     replay.add(np.array([[0.0], [0.5]]), np.array([y, y]), whole)
+    ...     replay.add(np.array([[0.0], [0.5]]), np.array([y, y]), LinearRegion.whole(1))
     >>> replay.y.tolist()
     [2.0, 2.0, 1.0, 1.0]
     """
@@ -76,20 +67,15 @@ class Replay(Stateful):
         """All values (N,), oldest first."""
         return np.concatenate(self.values) if self.values else np.empty(0)
 
-    def add(self, u: Array, y: Array, region: InputMap) -> None:
+    def add(self, u: Array, y: Array, region: LinearRegion) -> None:
         """Remember a batch; of its points, those inside the region. Fewer than two make no pair and are dropped."""
         inside = region.contains(u)
-        u, y = u[inside], y[inside]
-        if len(y) < 2:
-            return
-        self.u.append(u)
-        self._z.append(region.to_z(u))
-        self.values.append(y)
-        excess = len(self.values) - self.capacity
-        if excess > 0:
-            del self.u[:excess], self._z[:excess], self.values[:excess]
+        if inside.sum() > 1:
+            for kept, new in ((self.u, u[inside]), (self._z, region.to_z(u[inside])), (self.values, y[inside])):
+                kept.append(new)
+                del kept[: -self.capacity]
 
-    def move_to(self, region: InputMap) -> None:
+    def move_to(self, region: LinearRegion) -> None:
         """Express everything in a new region; points outside are dropped, since moving them would falsify slopes."""
         old = list(zip(self.u, self.values, strict=True))
         self.u, self._z, self.values = [], [], []
@@ -100,6 +86,6 @@ class Replay(Stateful):
         """What the models see, given the mapped values ``v`` of ``self.y``."""
         return Samples(np.concatenate(self._z), v, tuple(map(len, self.values)), origin)
 
-    def look(self, region: InputMap) -> None:
+    def look(self, region: LinearRegion) -> None:
         """The images again, after a state was read."""
         self._z = [region.to_z(u) for u in self.u]

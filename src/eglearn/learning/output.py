@@ -27,18 +27,6 @@ OUTPUT_MAPS = ("log", "linear", "ranks", "none")
 class OutputMap(Stateful):
     """Maps raw values to regular ones; follows the run by ``update`` and starts afresh by ``reset``.
 
-    Parameters
-    ----------
-    kind : {"log", "linear", "ranks", "none"}
-        Quantile scaling with log squash, without squash, normal scores of the ranks, or the user's own values.
-    quantile : float
-        The lower quantile; the upper one is 1 - quantile.
-    rate : float
-        Weight of the newest batch in the moving average of the quantiles.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> output = OutputMap()
     >>> output.update(np.arange(11.0))
     >>> output(np.array([1.0, 5.0, 9.0])).tolist()
@@ -46,8 +34,9 @@ class OutputMap(Stateful):
     """
 
     kind: str = "log"
-    quantile: float = 0.1
-    rate: float = 0.1
+    """Quantile scaling with log squash, without squash, normal scores of the ranks, or the user's own values."""
+    quantile: float = 0.1  # the lower one; the upper one is 1 - quantile
+    rate: float = 0.1  # weight of the newest batch in the moving average of the quantiles
     low: float = np.nan
     high: float = np.nan  # the moving averages of the quantiles
 
@@ -73,9 +62,7 @@ class OutputMap(Stateful):
             return y / ENTERS
         if self.kind == "ranks":
             return _scores(y)
-        middle = self.low / 2 + self.high / 2
-        half = self._half_spread
-        distance = y - middle
+        half, distance = self._half_spread, y - (self.low / 2 + self.high / 2)
         with np.errstate(over="ignore", divide="ignore"):
             v = distance / half
             if self.kind == "linear":
@@ -117,9 +104,8 @@ class OutputMap(Stateful):
 
 def _scores(y: Array) -> Array:
     """Normal scores of the ranks, equal for equal values: the mean over their ranks."""
-    order, scores = ranked(y), -normal_scores(len(y))
-    _, first, group = np.unique(y[order], return_index=True, return_inverse=True)
-    means = np.add.reduceat(scores, first) / np.diff(np.append(first, len(y)))
+    _, first, group = np.unique(np.sort(y), return_index=True, return_inverse=True)
+    means = np.add.reduceat(-normal_scores(len(y)), first) / np.diff(np.append(first, len(y)))
     v = np.empty(len(y))
-    v[order] = means[group]
+    v[ranked(y)] = means[group]
     return v

@@ -18,19 +18,10 @@ LOSSES = ("squared", "huber")
 
 
 def residuals(gradients: Any, z: Any, v: Any, order: str) -> Any:
-    """Residuals (..., m, m) of all ordered pairs (i, j) of a batch.
+    """Residuals (..., m, m) of all ordered pairs (i, j), from gradients and points (..., m, n) and values (..., m).
 
-    Parameters
-    ----------
-    gradients, z : (..., m, n)
-        The model's gradient at each point, and the points. Best given relative to the batch's centre: the
-        residuals do not depend on the origin, their rounding errors do.
-    v : (..., m)
-        Mapped values.
-    order : {"first", "trapezoid"}
+    Points are best given relative to the batch's centre: residuals do not depend on the origin, their rounding does.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> z = np.array([[0.0], [1.0], [2.0]])
     >>> v = z[:, 0] ** 2

@@ -71,12 +71,9 @@ class Rates:
     """How fast a covariance matrix learns (Hansen 2016, table 1)."""
 
     mu_eff: float  # how many samples the weighted mean is worth
-    cc: float
-    """Of the path of the covariance matrix (eq. 56)."""
-    c1: float
-    """Of the rank-one update (eq. 57)."""
-    cmu: float
-    """Of the rank-mu update (eq. 58)."""
+    cc: float  # of the path of the covariance matrix (eq. 56)
+    c1: float  # of the rank-one update (eq. 57)
+    cmu: float  # of the rank-mu update (eq. 58)
 
     @classmethod
     def of(cls, n: int, positive: Array, faster: float = 1.0) -> Rates:

@@ -9,7 +9,7 @@ faces and corners are reached exactly.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 
@@ -21,67 +21,50 @@ from ..state import Stateful
 _FACE = 1.0 - 2.0**-42
 
 
-class InputMap(Protocol):
-    """A bijection (up to projection) between the region and z coordinates; immutable."""
-
-    @property
-    def mu(self) -> Array:
-        """Centre of the region, canonical coordinates (n,)."""
-
-    @property
-    def sigma(self) -> Array:
-        """Half-width of the region in each coordinate (n,)."""
-
-    def to_z(self, u: Array) -> Array:
-        """Canonical points (..., n) of the region to z."""
-
-    def to_u(self, z: Array) -> Array:
-        """Any z (..., n) to a canonical point inside the region."""
-
-    def pull_back(self, gradient: Array, z: Array) -> Array:
-        """A gradient with respect to z at ``z`` as a gradient with respect to u."""
-
-    def contains(self, u: Array) -> Mask:
-        """Which of the canonical points (k, n) lie in the region (k,)."""
-
-    def shrunk(self, centre: Array, factor: float) -> Self:
-        """The region with each side times ``factor``, centred at ``centre`` and shifted to stay in the cube."""
-
-
 @dataclass(frozen=True)
-class _Region(Stateful):
+class LinearRegion(Stateful):
+    """u = mu + sigma z, projected onto the region.
+
+    >>> LinearRegion.whole(2).to_u(np.array([0.5, 3.0])).tolist()
+    [0.5, 1.0]
+    """
+
     mu: Array
-    sigma: Array
+    sigma: Array  # centre (n,) and half-widths (n,) of the region, in the cube
 
     @classmethod
     def whole(cls, n: int) -> Self:
         """The cube itself, Omega_0."""
         return cls(np.zeros(n), np.ones(n))
 
-    def _normalised(self, u: Array) -> Array:
-        return np.clip((u - self.mu) / self.sigma, -1.0, 1.0)
-
-    def _absolute(self, s: Array) -> Array:
-        return np.clip(self.mu + self.sigma * s, self.mu - self.sigma, self.mu + self.sigma).clip(-1.0, 1.0)
-
-    def contains(self, u: Array) -> Mask:
-        # A point on a face may be off by the rounding of mu +- sigma: two units in the last place of 1.
-        inside = np.abs(u - self.mu) <= self.sigma + 2 * np.spacing(1.0)
-        mask: Mask = inside.all(axis=-1)
-        return mask
-
     def shrunk(self, centre: Array, factor: float) -> Self:
+        """The region with each side times ``factor``, centred at ``centre`` and shifted to stay in the cube."""
         sigma = self.sigma * factor
         return type(self)(np.clip(centre, sigma - 1.0, 1.0 - sigma), sigma)
 
+    def contains(self, u: Array) -> Mask:
+        """Which of the points (k, n) lie in the region (k,)."""
+        # A point on a face may be off by the rounding of mu +- sigma: two units in the last place of 1.
+        inside: Mask = (np.abs(u - self.mu) <= self.sigma + 2 * np.spacing(1.0)).all(axis=-1)
+        return inside
+
+    def to_z(self, u: Array) -> Array:
+        """Points (..., n) of the cube to z; of those outside the region, the z of the nearest point inside."""
+        return np.clip((u - self.mu) / self.sigma, -1.0, 1.0)
+
+    def to_u(self, z: Array) -> Array:
+        """Any z (..., n) to a point of the region."""
+        return np.clip(self.mu + self.sigma * z, self.mu - self.sigma, self.mu + self.sigma).clip(-1.0, 1.0)
+
+    def pull_back(self, gradient: Array, z: Array) -> Array:
+        """A gradient with respect to z, at ``z``, as a gradient with respect to u: times dz/du = 1 / sigma."""
+        return gradient / self.sigma
+
 
 @dataclass(frozen=True)
-class TanhRegion(_Region):
+class TanhRegion(LinearRegion):
     """u = mu + sigma tanh(z): the paper's map.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> region = TanhRegion.whole(1).shrunk(np.array([0.95]), 0.5)
     >>> region.mu.tolist(), region.sigma.tolist()  # shifted so that it stays inside the cube
     ([0.5], [0.5])
@@ -89,11 +72,11 @@ class TanhRegion(_Region):
 
     def to_z(self, u: Array) -> Array:
         """Linear to [-1, 1], then arctanh."""
-        return np.arctanh(np.clip(self._normalised(u), -_FACE, _FACE))
+        return np.arctanh(np.clip(super().to_z(u), -_FACE, _FACE))
 
     def to_u(self, z: Array) -> Array:
         """tanh, then linear."""
-        return self._absolute(np.tanh(z))
+        return super().to_u(np.tanh(z))
 
     def pull_back(self, gradient: Array, z: Array) -> Array:
         """Gradient times dz/du = cosh(z)^2 / sigma (paper app. D, h' = a)."""
@@ -101,28 +84,4 @@ class TanhRegion(_Region):
         return pulled
 
 
-@dataclass(frozen=True)
-class LinearRegion(_Region):
-    """u = mu + sigma z, projected onto the region.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> LinearRegion.whole(2).to_u(np.array([0.5, 3.0])).tolist()
-    [0.5, 1.0]
-    """
-
-    def to_z(self, u: Array) -> Array:
-        """The linear map; of points outside the region, that of the nearest point inside."""
-        return self._normalised(u)
-
-    def to_u(self, z: Array) -> Array:
-        """The nearest point of the region."""
-        return self._absolute(z)
-
-    def pull_back(self, gradient: Array, z: Array) -> Array:
-        """Gradient times dz/du = 1 / sigma."""
-        return gradient / self.sigma
-
-
-REGIONS: dict[str, type[TanhRegion] | type[LinearRegion]] = {"tanh": TanhRegion, "linear": LinearRegion}
+REGIONS = {"tanh": TanhRegion, "linear": LinearRegion}

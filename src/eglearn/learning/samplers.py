@@ -10,50 +10,41 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import betainc
 
 from .._typing import Array
 
-Sampler = Callable[[np.random.Generator, int, int, Array], Array]
+Sampler = Callable[[Generator, int, int, Array], Array]
 
 
-def directions(rng: np.random.Generator, k: int, n: int) -> Array:
+def directions(rng: Generator, k: int, n: int) -> Array:
     """``k`` unit vectors, uniform on the sphere."""
     gauss = rng.standard_normal((k, n))
     unit: Array = gauss / np.linalg.norm(gauss, axis=1, keepdims=True)
     return unit
 
 
-def ball(rng: np.random.Generator, k: int, n: int) -> Array:
-    """Uniform in the volume of the unit ball: the paper's text.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> bool((np.linalg.norm(ball(np.random.default_rng(0), 100, 5), axis=1) <= 1).all())
-    True
-    """
+def ball(rng: Generator, k: int, n: int) -> Array:
+    """Uniform in the volume of the unit ball: the paper's text."""
     return directions(rng, k, n) * rng.random((k, 1)) ** (1 / n)
 
 
-def ball_radius(rng: np.random.Generator, k: int, n: int) -> Array:
+def ball_radius(rng: Generator, k: int, n: int) -> Array:
     """A uniform direction times a uniform radius: the authors' code, denser at the centre."""
     return directions(rng, k, n) * rng.random((k, 1))
 
 
-def gaussian(rng: np.random.Generator, k: int, n: int) -> Array:
+def gaussian(rng: Generator, k: int, n: int) -> Array:
     """Normal offsets of root-mean-square length 1, so that eps means the same distance as for a ball."""
     return rng.standard_normal((k, n)) / math.sqrt(n)
 
 
-def cone(rng: np.random.Generator, k: int, n: int, direction: Array, aperture: float) -> Array:
+def cone(rng: Generator, k: int, n: int, direction: Array, aperture: float) -> Array:
     """Uniform in the volume of the unit ball's intersection with a cone around ``direction``.
 
     ``aperture`` is the full opening angle in (0, pi]; pi is the half-space.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> axis = np.array([0.0, 0.0, 2.0])
     >>> bool((cone(np.random.default_rng(0), 100, 3, axis, np.pi / 2)[:, 2] > 0).all())
     True
@@ -74,7 +65,7 @@ def cone(rng: np.random.Generator, k: int, n: int, direction: Array, aperture: f
     return radius * (np.sqrt(1 - square) * axis + np.sqrt(square) * sideways)
 
 
-def _square_sines(rng: np.random.Generator, k: int, n: int, largest: float) -> Array:
+def _square_sines(rng: Generator, k: int, n: int, largest: float) -> Array:
     """sin^2 of the angles to the axis: density s^((n-3)/2) (1-s)^(-1/2) on [0, largest]."""
     a = (n - 1) / 2
     found: list[Array] = [np.empty(0)]
@@ -115,34 +106,17 @@ def mirrored_offsets(middle: Array, offsets: Array) -> Array:
     return inside
 
 
-def cone_fraction(n: int, aperture: float) -> float:
-    """The exact share of a ball's volume inside a cone of the full ``aperture`` (0, pi] from its centre.
-
-    The upper bound printed in the paper's app. H is false for large n.
-
-    Examples
-    --------
-    >>> round(cone_fraction(2, 3.141592653589793 / 2), 12)
-    0.25
-    """
-    if n == 1:
-        return 0.5
-    return float(betainc((n - 1) / 2, 0.5, math.sin(aperture / 2) ** 2) / 2)
-
-
 def sampler(kind: str, aperture: float) -> Sampler:
     """The sampler named ``kind`` in Settings.exploration."""
 
-    def cone_ball(rng: np.random.Generator, k: int, n: int, direction: Array) -> Array:
-        return np.concatenate([cone(rng, k // 2, n, direction, aperture), ball(rng, k - k // 2, n)])
+    def sample(rng: Generator, k: int, n: int, direction: Array) -> Array:
+        if kind in _ROUND:
+            return _ROUND[kind](rng, k, n)
+        inside = k if kind == "cone" else k // 2
+        return np.concatenate([cone(rng, inside, n, direction, aperture), ball(rng, k - inside, n)])
 
-    return {
-        "ball": lambda rng, k, n, direction: ball(rng, k, n),
-        "ball-radius": lambda rng, k, n, direction: ball_radius(rng, k, n),
-        "cone": lambda rng, k, n, direction: cone(rng, k, n, direction, aperture),
-        "cone-ball": cone_ball,
-        "gaussian": lambda rng, k, n, direction: gaussian(rng, k, n),
-    }[kind]
+    return sample
 
 
-EXPLORATIONS = ("ball", "ball-radius", "cone", "cone-ball", "gaussian")
+_ROUND = {"ball": ball, "ball-radius": ball_radius, "gaussian": gaussian}
+EXPLORATIONS = (*_ROUND, "cone", "cone-ball")

@@ -13,9 +13,6 @@ from .models.base import CurvedFit
 def gradient_step(gradient: Array, alpha: float, longest: float | None) -> Array:
     """The step -alpha g (alg. 2 and 3), optionally no longer than ``longest``.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> gradient_step(np.array([3.0, 4.0]), alpha=1.0, longest=0.5).tolist()
     [-0.3, -0.4]
     """
@@ -36,16 +33,8 @@ def newton_step(fit: CurvedFit, gradient: Array, radius: float, free: Mask) -> A
     """The minimum of the model g . d + d H d / 2 over |d| <= radius, approximately.
 
     Conjugate gradients from d = 0, cut at the sphere (Steihaug 1983): the model's value falls in every iteration,
-    directions of negative curvature are followed to the sphere, and H is only ever multiplied with vectors.
-
-    Parameters
-    ----------
-    fit : CurvedFit
-    gradient : (n,)
-        The gradient at the candidate.
-    radius : float
-    free : (n,) of bool
-        Coordinates that may move; the others are held (they sit at a face and would leave the box).
+    directions of negative curvature are followed to the sphere, and H is only ever multiplied with vectors. Coordinates
+    that are not free are held: they sit at a face and would leave the box.
     """
     step = np.zeros_like(gradient)
     # In units of the gradient's size: squares of very large or small values leave the range of floats.

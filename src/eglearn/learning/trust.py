@@ -50,16 +50,8 @@ class TrustSettings(Settings):
 def rounding_metric(curvature: Array, V: Array, flat: float, condition: float) -> tuple[Array, Array]:
     """A and its inverse: directions steeper than ``flat`` are as much shorter as makes them equal.
 
-    Parameters
-    ----------
-    curvature : (n,)
-        Of the directions.
-    V : (n, n)
-        The directions, orthonormal columns.
-    flat : float
-        The curvature that stays as it is; 0 or less: the identity.
-    condition : float
-        Ratios of curvatures are divided out at most to this.
+    The directions are the columns of V, orthonormal; ratios of curvatures are divided out at most to ``condition``.
+    Where nothing is flat, the identity.
     """
     if flat <= 0:
         return np.eye(len(V)), np.eye(len(V))

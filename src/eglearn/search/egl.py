@@ -12,7 +12,7 @@ from .._typing import Array, Mask
 from ..learning.memory import Replay
 from ..learning.models import CurvedFit, Fit, Model, gradient_model
 from ..learning.output import OutputMap
-from ..learning.regions import REGIONS, InputMap
+from ..learning.regions import REGIONS, LinearRegion
 from ..learning.samplers import sampler
 from ..learning.steps import gradient_step, newton_step
 from ..learning.values import exponent_of, in_units
@@ -28,7 +28,7 @@ class GradientLearning(ModelSearch):
     """Algorithm 3, but for what is learned and how the step follows from it."""
 
     settings: Any
-    region: InputMap
+    region: LinearRegion
     output: OutputMap
     memory: Replay
     candidate: Array  # the current candidate, z coordinates (the paper's x tilde_k)

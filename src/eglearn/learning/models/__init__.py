@@ -13,16 +13,9 @@ __all__ = ["CurvedFit", "Fit", "Model", "gradient_model", "value_model"]
 
 
 def gradient_model(settings: FieldSettings, n: int, rng: np.random.Generator, squash: bool = False) -> Model:
-    """The model that ``settings`` name, for dimension ``n``.
+    """The model that ``settings`` name, for dimension ``n``; ``rng`` draws initial weights.
 
-    Parameters
-    ----------
-    settings : FieldSettings
-    n : int
-    rng : numpy.random.Generator
-        Draws initial weights.
-    squash : bool
-        Whether networks see tanh(z), the region's own coordinates, in place of z.
+    With ``squash`` networks see tanh(z), the region's own coordinates, in place of z.
     """
     if settings.model in NETWORKS:
         _need_torch(settings.model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.random import Generator
 
 from ..._typing import Array, State
 from ..memory import Samples
@@ -30,23 +31,26 @@ class CurvedFit(Fit, Protocol):
         """H d for a vector d (n,)."""
 
 
-class Model(Protocol):
-    """Learns a Fit from samples; keeps whatever it carries from one fit to the next."""
+class Model:
+    """Learns a Fit from samples; what it carries from one fit to the next is its state: here, nothing."""
 
-    def fit(self, samples: Samples, radius: float, rng: np.random.Generator) -> Fit:
+    def fit(self, samples: Samples, radius: float, rng: Generator) -> Fit:
         """Learn from all pairs; ``radius`` is that of the perturbation (0: none)."""
+        raise NotImplementedError
 
     def reset(self) -> None:
         """A new region begins."""
 
     def state(self) -> State:
         """What the next fit depends on."""
+        return {}
 
     def load_state(self, state: State) -> None:
         """Go on from ``state``."""
 
     def environment(self) -> dict[str, Any]:
         """What the last bits of a fit depend on beside NumPy and SciPy."""
+        return {}
 
 
 def pair_loss(gradients: Array, samples: Samples, order: str, loss: str) -> float:

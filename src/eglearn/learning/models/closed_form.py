@@ -14,17 +14,16 @@ the m^2 rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
 
-from ..._typing import Array, State
+from ..._typing import Array
 from ..memory import Samples
 from ..pairs import penalty, residuals
 from ..samplers import ball
-from .base import pair_loss
+from .base import Model, pair_loss
 from .settings import FieldSettings
 
 # Huber fits are reweighted least squares. The loss falls in every round; rounds end when one gains less than a
@@ -56,33 +55,14 @@ class ClosedForm:
         return self.left @ self.right
 
 
-class _ClosedFormModel:
-    """Fits carry nothing from one to the next."""
-
+class _ClosedFormModel(Model):
     def __init__(self, settings: FieldSettings) -> None:
         self.settings = settings
-
-    def reset(self) -> None:
-        """Nothing to forget."""
-
-    def state(self) -> State:
-        """Nothing."""
-        return {}
-
-    def load_state(self, state: State) -> None:
-        """Nothing."""
-
-    def environment(self) -> dict[str, Any]:
-        """Nothing."""
-        return {}
 
 
 class Constant(_ClosedFormModel):
     """One gradient for all points: least squares over all pairs (theorem 1).
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> z = np.random.default_rng(0).standard_normal((8, 3))
     >>> samples = Samples(z, z @ [1.0, 2.0, 3.0], (8,), np.zeros(3))
     >>> Constant(FieldSettings(model="constant", ridge=0.0)).fit(samples).b.round(9).tolist()
@@ -97,9 +77,6 @@ class Constant(_ClosedFormModel):
 class Affine(_ClosedFormModel):
     """Gradient and curvature together; see the module's text.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> z = np.random.default_rng(0).standard_normal((40, 2))
     >>> samples = Samples(z, z[:, 0] ** 2 + z[:, 0] * z[:, 1], (20, 20), np.zeros(2))
     >>> (Affine(FieldSettings(ridge=0.0)).fit(samples).hessian.round(9) + 0.0).tolist()
@@ -113,7 +90,8 @@ class Affine(_ClosedFormModel):
         return _fit_iteratively(samples, radius, rng or np.random.default_rng(0), self.settings)
 
 
-CLOSED_FORMS: dict[str, type[Constant] | type[Affine]] = {"constant": Constant, "affine": Affine}
+CLOSED_FORMS = {"constant": Constant, "affine": Affine}
+_Parts = tuple[Array, Array, Array]  # b and the two factors of H
 
 
 def _standardised(samples: Samples) -> tuple[Array, float]:
@@ -146,7 +124,6 @@ class _Linear:
     """The potential b . z."""
 
     def count(self, n: int) -> int:
-        """Number of features."""
         return n
 
     def features(self, z: Array) -> Array:
@@ -156,20 +133,19 @@ class _Linear:
         """Inner products of features, from those of points."""
         return inner
 
-    def from_features(self, w: Array, n: int) -> tuple[Array, Array, Array]:
-        """Vector b and the factors of H, from the features' coefficients."""
+    def from_features(self, w: Array, n: int) -> _Parts:
+        """The field with these coefficients of the features."""
         return w, np.empty((n, 0)), np.empty((0, n))
 
-    def from_samples(self, w: Array, z: Array) -> tuple[Array, Array, Array]:
-        """Vector b and the factors of H, when the coefficients are the sum of w_k times the features of z_k."""
+    def from_samples(self, w: Array, z: Array) -> _Parts:
+        """The field whose coefficients are the sum of w_k times the features of z_k."""
         return self.from_features(w @ z, z.shape[1])
 
 
-class _Quadratic:
+class _Quadratic(_Linear):
     """The potential b . z + z H z / 2, scaled so that the coefficients' norm is that of (b, H)."""
 
     def count(self, n: int) -> int:
-        """Number of features."""
         return n * (n + 3) // 2
 
     def features(self, z: Array) -> Array:
@@ -177,23 +153,20 @@ class _Quadratic:
         return np.concatenate([z, z[:, i] * z[:, j] * np.where(i == j, 0.5, np.sqrt(0.5))], axis=1)
 
     def kernel(self, inner: Array) -> Array:
-        """Inner products of features, from those of points."""
         return inner + inner**2 / 4
 
-    def from_features(self, w: Array, n: int) -> tuple[Array, Array, Array]:
-        """Vector b and the factors of H, from the features' coefficients."""
+    def from_features(self, w: Array, n: int) -> _Parts:
         i, j = np.triu_indices(n)
         h = np.zeros((n, n))
         h[i, j] = w[n:] * np.where(i == j, 1.0, np.sqrt(0.5))
         h[j, i] = h[i, j]
         return w[:n], h, np.eye(n)
 
-    def from_samples(self, w: Array, z: Array) -> tuple[Array, Array, Array]:
-        """Vector b and the factors of H, when the coefficients are the sum of w_k times the features of z_k."""
+    def from_samples(self, w: Array, z: Array) -> _Parts:
         return w @ z, z.T * (w / 2), z
 
 
-def _fit_potential(samples: Samples, form: _Linear | _Quadratic, s: FieldSettings) -> ClosedForm:
+def _fit_potential(samples: Samples, form: _Linear, s: FieldSettings) -> ClosedForm:
     """Ridge least squares over all pairs; for Huber's penalty, reweighted until it stops falling."""
     points, size = _standardised(samples)
     differences = _centring(samples)
@@ -209,20 +182,36 @@ def _fit_potential(samples: Samples, form: _Linear | _Quadratic, s: FieldSetting
 
 
 def _solve(
-    points: Array, v: Array, form: _Linear | _Quadratic, ridge: float, differences: Callable[[Array], Array]
-) -> tuple[tuple[Array, Array, Array], Array]:
-    """Vector b and the factors of H, and the errors v - q at the samples."""
+    points: Array, v: Array, form: _Linear, ridge: float, differences: Callable[[Array], Array]
+) -> tuple[_Parts, Array]:
+    """The field, and the errors v - q at the samples."""
     count, n = points.shape
     # Relative to a sample's features, so that the ridge means the same in every unit and dimension.
-    damping = ridge * float(np.mean(form.kernel(np.sum(points**2, axis=1))))
+    damping, target = ridge * float(np.mean(form.kernel(np.sum(points**2, axis=1)))), differences(v)
     if form.count(n) <= count:
         features = form.features(points)
-        w = _least_squares(differences(features), differences(v), damping)
+        rows = differences(features)
+        w = _damped_solve(rows.T @ rows, rows.T @ target, damping)
+        if w is None:
+            w = linalg.lstsq(rows, target)[0]
         return form.from_features(w, n), v - features @ w
     kernel = form.kernel(points @ points.T)
-    multipliers = _symmetric_solve(differences(differences(kernel).T), differences(v), damping)
-    w = differences(multipliers)
+    matrix = differences(differences(kernel).T)
+    multipliers = _damped_solve(matrix, target, damping)
+    w = differences(linalg.lstsq(matrix, target)[0] if multipliers is None else multipliers)
     return form.from_samples(w, points), v - kernel @ w
+
+
+def _damped_solve(matrix: Array, target: Array, damping: float) -> Array | None:
+    """With a ridge, by Cholesky; without one, or where it fails, None: the minimum-norm solution takes its place."""
+    if not damping > 0:
+        return None
+    damped = matrix.copy()
+    damped.flat[:: len(damped) + 1] += damping
+    try:
+        return np.asarray(linalg.cho_solve(linalg.cho_factor(damped, lower=True), target))
+    except linalg.LinAlgError:
+        return None
 
 
 def _centring(samples: Samples) -> Callable[[Array], Array]:
@@ -250,30 +239,6 @@ def _weighted_differences(samples: Samples, e: Array) -> Callable[[Array], Array
     return lambda a: np.concatenate([r @ part for r, part in zip(roots, samples.batches(a), strict=True)])
 
 
-def _least_squares(rows: Array, target: Array, damping: float) -> Array:
-    """Cholesky with a ridge; without one, or where it fails, the minimum-norm solution by singular values."""
-    if damping > 0:
-        gram = rows.T @ rows
-        gram.flat[:: len(gram) + 1] += damping
-        try:
-            return np.asarray(linalg.cho_solve(linalg.cho_factor(gram, lower=True), rows.T @ target))
-        except linalg.LinAlgError:
-            pass
-    return np.asarray(linalg.lstsq(rows, target)[0])
-
-
-def _symmetric_solve(matrix: Array, target: Array, damping: float) -> Array:
-    """The same for a positive semidefinite matrix."""
-    if damping > 0:
-        damped = matrix.copy()
-        damped.flat[:: len(damped) + 1] += damping
-        try:
-            return np.asarray(linalg.cho_solve(linalg.cho_factor(damped, lower=True), target))
-        except linalg.LinAlgError:
-            pass
-    return np.asarray(linalg.lstsq(matrix, target)[0])
-
-
 # --- the affine model with the first-order loss, or with a dithered argument ------------------------------------
 
 
@@ -283,12 +248,10 @@ def _fit_iteratively(samples: Samples, radius: float, rng: np.random.Generator, 
 
     points, size = _standardised(samples)
     count, n = points.shape
-    dither = radius / size * ball(rng, count, n) if radius > 0 else np.zeros_like(points)
-    arguments = points + dither
-    batches = list(zip(samples.batches(points), samples.batches(arguments), samples.batches(samples.v), strict=True))
-    batches = [(z - z.mean(axis=0), a, v) for z, a, v in batches]
-    sign = 1 if s.pair_order == "trapezoid" else 0
-    scales = [np.ones((len(v), len(v))) for _, _, v in batches]  # square roots of Huber's weights
+    arguments = points + radius / size * ball(rng, count, n) if radius > 0 else points
+    parts = zip(*map(samples.batches, (points, arguments, samples.v)), strict=True)
+    batches = [(z - z.mean(axis=0), a, v - v[:, None]) for z, a, v in parts]  # with the changes of all pairs
+    scales = [np.ones_like(changes) for _, _, changes in batches]  # square roots of Huber's weights
 
     def unpack(theta: Array) -> tuple[Array, Array]:
         h = theta[n:].reshape(n, n)
@@ -296,42 +259,35 @@ def _fit_iteratively(samples: Samples, radius: float, rng: np.random.Generator, 
 
     def predicted(theta: Array) -> list[Array]:
         b, h = unpack(theta)
-        zero = [np.zeros(len(v)) for _, _, v in batches]
-        return [residuals(b + a @ h, z, o, s.pair_order) for (z, a, _), o in zip(batches, zero, strict=True)]
+        return [residuals(b + a @ h, z, np.zeros(len(z)), s.pair_order) for z, a, _ in batches]
 
     def forward(theta: Array) -> Array:
         return np.concatenate([(k * p).ravel() for k, p in zip(scales, predicted(theta), strict=True)])
 
     def adjoint(r: Array) -> Array:
         b, h = np.zeros(n), np.zeros((n, n))
-        at = 0
-        for (z, a, v), k in zip(batches, scales, strict=True):
-            w = k * r[at : at + len(v) ** 2].reshape(len(v), len(v))
-            at += len(v) ** 2
-            w = (w - w.T) / 2 if sign else w
+        for (z, a, _), k, part in zip(batches, scales, np.split(r, ends), strict=True):
+            w = k * part.reshape(k.shape)
+            w = (w - w.T) / 2 if s.pair_order == "trapezoid" else w
             pull = w @ z - w.sum(axis=1)[:, None] * z  # derivative with respect to the gradient at each point
             b += pull.sum(axis=0)
             h += a.T @ pull
         return np.concatenate([b, ((h + h.T) / 2).ravel()])
 
-    rows = sum(m * m for m in samples.sizes)
+    *ends, rows = np.cumsum([k.size for k in scales])
     operator = LinearOperator((rows, n + n * n), matvec=forward, rmatvec=adjoint, dtype=np.float64)
     best = np.inf
     for _ in range(_ROUNDS if s.loss == "huber" else 1):
-        target = np.concatenate([(k * (v - v[:, None])).ravel() for k, (_, _, v) in zip(scales, batches, strict=True)])
+        target = np.concatenate([(k * changes).ravel() for k, (_, _, changes) in zip(scales, batches, strict=True)])
         # As in _solve: relative to a sample's features, here times the pairs of a sample (2 m of the m^2).
         damping = s.ridge * 2 * np.mean(samples.sizes) * float(np.mean(np.sum(points**2, axis=1)))
         # Relative accuracy near that of float64, so that the order of accuracy shows down to small eps.
         theta = lsmr(operator, target, damp=np.sqrt(damping), atol=1e-14, btol=1e-14, maxiter=20 * (n + n * n))[0]
         b, h = unpack(theta)
-        loss = pair_loss(b + arguments @ h, _with_points(samples, points), s.pair_order, s.loss)
+        loss = pair_loss(b + arguments @ h, replace(samples, z=points), s.pair_order, s.loss)
         if not loss < best * (1 - _GAIN):
             break
         best = loss
-        errors = [p - (v - v[:, None]) for p, (_, _, v) in zip(predicted(theta), batches, strict=True)]
+        errors = (p - changes for p, (_, _, changes) in zip(predicted(theta), batches, strict=True))
         scales = [np.sqrt(_huber_weight(e)) for e in errors]
     return ClosedForm(samples.origin, b / size, h / size**2, np.eye(n), loss)
-
-
-def _with_points(samples: Samples, points: Array) -> Samples:
-    return Samples(points, samples.v, samples.sizes, samples.origin)

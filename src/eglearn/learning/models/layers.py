@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import torch
+from numpy.random import Generator
 from torch import Tensor, nn
 
 from .settings import NetworkSettings
@@ -23,38 +24,27 @@ def _parameter(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> nn.
 class Linear(nn.Module):
     """x W^T + c, optionally with W divided by its largest singular value (spectral normalisation).
 
-    Parameters
-    ----------
-    init : {"uniform", "orthogonal", "zero"}
-        uniform in +-1 / sqrt(inputs) as is torch's habit; orthogonal weights with uniform biases; all zero.
+    At first uniform in +-1 / sqrt(inputs) as is torch's habit, or orthogonal with uniform biases, or zero.
     """
 
     def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        rng: np.random.Generator,
-        init: str = "uniform",
-        spectral: bool = False,
+        self, inputs: int, outputs: int, rng: Generator, init: str = "uniform", spectral: bool = False
     ) -> None:
         super().__init__()
         bound = 1 / math.sqrt(inputs)
-        if init == "zero":
-            weight, bias = np.zeros((outputs, inputs)), np.zeros(outputs)
-        else:
-            weight = rng.uniform(-bound, bound, (outputs, inputs))
-            bias = rng.uniform(-bound, bound, outputs)
+        weight, bias = np.zeros((outputs, inputs)), np.zeros(outputs)
+        if init != "zero":
+            weight, bias = (rng.uniform(-bound, bound, part.shape) for part in (weight, bias))
         if init == "orthogonal":
-            tall = rng.standard_normal((max(outputs, inputs), min(outputs, inputs)))
-            q, r = np.linalg.qr(tall)
+            q, r = np.linalg.qr(rng.standard_normal((max(outputs, inputs), min(outputs, inputs))))
             q = q * np.sign(np.diag(r))  # without this the law is not uniform over orthogonal matrices
             weight = q if outputs >= inputs else q.T
         self.weight, self.bias = _parameter(weight), _parameter(bias)
         self.spectral = spectral
         # The left singular vector, followed by one power iteration a training step.
         start = rng.standard_normal(outputs)
-        self.register_buffer("left", torch.from_numpy(start / np.linalg.norm(start)).to(torch.float32))
         self.left: Tensor
+        self.register_buffer("left", torch.from_numpy(start / np.linalg.norm(start)).to(torch.float32))
 
     def forward(self, x: Tensor) -> Tensor:
         """Rows of ``x`` mapped."""
@@ -74,7 +64,7 @@ class Linear(nn.Module):
 class FullyConnected(nn.Sequential):
     """ReLU layers of the widths in the setting hidden."""
 
-    def __init__(self, s: NetworkSettings, n: int, outputs: int, rng: np.random.Generator, zero_output: bool) -> None:
+    def __init__(self, s: NetworkSettings, n: int, outputs: int, rng: Generator, zero_output: bool) -> None:
         widths = (n, *s.hidden)
         layers: list[nn.Module] = []
         for inputs, width in itertools.pairwise(widths):
@@ -90,7 +80,7 @@ class Splines(nn.Module):
     product evaluates them and no index is ever looked up.
     """
 
-    def __init__(self, n: int, knots: int, splines: int, kind: str, rng: np.random.Generator) -> None:
+    def __init__(self, n: int, knots: int, splines: int, kind: str, rng: Generator) -> None:
         super().__init__()
         self.kind, self.spacing = kind, 2 / (knots - 1)
         count = 3 * knots - 2 if kind == "cubic-c0" else knots
@@ -118,25 +108,20 @@ class Splines(nn.Module):
 
 def _second_derivatives(knots: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """h^2 / 6 times the map from knot values to second derivatives of the natural cubic spline, transposed."""
-    inner = knots - 2
-    result = np.zeros((knots, knots))
+    inner, result = knots - 2, np.zeros((knots, knots))
     if inner > 0:
-        system = np.diag(np.full(inner, 4.0)) + np.diag(np.ones(inner - 1), 1) + np.diag(np.ones(inner - 1), -1)
-        differences = np.zeros((inner, knots))
-        rows = np.arange(inner)
-        differences[rows, rows], differences[rows, rows + 1], differences[rows, rows + 2] = 1, -2, 1
-        result[1:-1] = np.linalg.solve(system, differences)  # M h^2 / 6
+        system = 4 * np.eye(inner) + np.eye(inner, k=1) + np.eye(inner, k=-1)
+        result[1:-1] = np.linalg.solve(system, np.diff(np.eye(knots), 2, axis=0))  # M h^2 / 6
     return result
 
 
 class NonLocal(nn.Module):
     """One self-attention block over the coordinates, added to its input (Wang et al. 2018)."""
 
-    def __init__(self, splines: int, rng: np.random.Generator, spectral: bool) -> None:
+    def __init__(self, splines: int, rng: Generator, spectral: bool) -> None:
         super().__init__()
-        self.query, self.key, self.value, self.out = (
-            Linear(splines, splines, rng, "orthogonal", spectral) for _ in range(4)
-        )
+        layers = (Linear(splines, splines, rng, "orthogonal", spectral) for _ in range(4))
+        self.query, self.key, self.value, self.out = layers
 
     def forward(self, s: Tensor) -> Tensor:
         """(N, n, e) to the same shape."""
@@ -150,7 +135,7 @@ class NonLocal(nn.Module):
 class Residual(nn.Module):
     """x + Linear(ReLU(Linear(ReLU(x))))."""
 
-    def __init__(self, width: int, rng: np.random.Generator, spectral: bool) -> None:
+    def __init__(self, width: int, rng: Generator, spectral: bool) -> None:
         super().__init__()
         self.first = Linear(width, width, rng, "orthogonal", spectral)
         self.second = Linear(width, width, rng, "orthogonal", spectral)
@@ -164,7 +149,7 @@ class Residual(nn.Module):
 class SplineNet(nn.Module):
     """Spline embedding, aggregated over the coordinates and joined with the input, then residual blocks."""
 
-    def __init__(self, s: NetworkSettings, n: int, outputs: int, rng: np.random.Generator, zero_output: bool) -> None:
+    def __init__(self, s: NetworkSettings, n: int, outputs: int, rng: Generator, zero_output: bool) -> None:
         super().__init__()
         self.splines = Splines(n, s.knots, s.splines, s.spline_kind, rng)
         # With one coordinate there is nothing to aggregate.

@@ -8,17 +8,16 @@ unknowns many fit; taken is the one whose H differs least, in the Frobenius norm
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
 
-from ..._typing import Array
+from ..._typing import Array, State
 from ...settings import Settings, setting
 from ...state import Stateful
 from ..memory import Samples
 from ..values import exponent_of, in_units
-from .base import pair_loss
+from .base import Model, pair_loss
 from .closed_form import ClosedForm
 
 
@@ -110,7 +109,7 @@ class LeastChange(Stateful):
         self.exponent = exponent
 
 
-class LeastChangeField:
+class LeastChangeField(Model):
     """The same as a model of ``EGL``: H is carried from fit to fit, in the region's coordinates."""
 
     def __init__(self, n: int) -> None:
@@ -132,14 +131,10 @@ class LeastChangeField:
         """A new region has other coordinates: what is known of H is forgotten."""
         self.quadratic = LeastChange(np.zeros_like(self.quadratic.H))
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """H and its unit."""
         return self.quadratic.state()
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: State) -> None:
         """Go on from ``state``."""
         self.quadratic = LeastChange.from_state(state)
-
-    def environment(self) -> dict[str, Any]:
-        """Nothing."""
-        return {}

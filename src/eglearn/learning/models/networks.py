@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.random import Generator
 from torch import Tensor
 
 from ..._typing import Array, State
 from ..memory import Samples
 from ..pairs import penalty, residuals
 from ..samplers import ball
-from .base import Fit, pair_loss
+from .base import Fit, Model, pair_loss
 from .closed_form import CLOSED_FORMS
 from .layers import FullyConnected, SplineNet
 from .settings import FieldSettings, NetworkSettings
@@ -36,22 +37,14 @@ class NetworkFit:
         return self.function(z)
 
 
-class _Network:
+class _Network(Model):
     """What both networks share: architecture, optimiser, reset, state.
 
     Training that diverges to infinite numbers costs one fit, which then says "no slope": the weights go back to their
     initial values.
     """
 
-    def __init__(
-        self,
-        settings: Any,
-        n: int,
-        rng: np.random.Generator,
-        squash: bool,
-        outputs: int,
-        zero_output: bool,
-    ) -> None:
+    def __init__(self, settings: Any, n: int, rng: Generator, squash: bool, outputs: int, zero_output: bool) -> None:
         self.settings, self.n, self.squash = settings, n, squash
         self.device = _device(settings.device)
         architecture = {"fc": FullyConnected, "spline": SplineNet}[settings.model]
@@ -65,11 +58,8 @@ class _Network:
         for name, parameter in self.net.named_parameters():
             groups[name.endswith("coefficients")].append(parameter)
         rates = {False: s.learning_rate, True: s.spline_learning_rate or s.learning_rate}
-        self.optimiser = torch.optim.Adam(
-            [{"params": group, "lr": rates[key]} for key, group in groups.items() if group],
-            eps=s.adam_epsilon,
-            fused=True,
-        )
+        parameters = [{"params": group, "lr": rates[key]} for key, group in groups.items() if group]
+        self.optimiser = torch.optim.Adam(parameters, eps=s.adam_epsilon, fused=True)
 
     def _weights(self) -> dict[str, np.ndarray[Any, Any]]:
         return {name: value.detach().cpu().numpy().copy() for name, value in self.net.state_dict().items()}
@@ -88,18 +78,13 @@ class _Network:
 
     def state(self) -> State:
         """Weights, initial weights and Adam's moments."""
-        moments = []
+        moments: list[State | None] = []
         for parameter in self.net.parameters():
-            known = self.optimiser.state.get(parameter)
-            moments.append(
-                None
-                if not known
-                else {
-                    "step": float(known["step"]),
-                    "first": known["exp_avg"].cpu().numpy().copy(),
-                    "second": known["exp_avg_sq"].cpu().numpy().copy(),
-                }
-            )
+            if known := self.optimiser.state.get(parameter):
+                first, second = (known[name].cpu().numpy().copy() for name in ("exp_avg", "exp_avg_sq"))
+                moments.append({"step": float(known["step"]), "first": first, "second": second})
+            else:
+                moments.append(None)
         return {"weights": self._weights(), "initial": dict(self._initial), "moments": moments}
 
     def load_state(self, state: State) -> None:
@@ -117,11 +102,8 @@ class _Network:
 
     def environment(self) -> dict[str, Any]:
         """What else the last bits depend on."""
-        return {
-            "torch": str(torch.__version__),
-            "torch threads": torch.get_num_threads(),
-            "device": str(self.device),
-        }
+        version, threads = str(torch.__version__), torch.get_num_threads()
+        return {"torch": version, "torch threads": threads, "device": str(self.device)}
 
     def _tensor(self, values: Array) -> Tensor:
         return torch.from_numpy(values).to(self.device, torch.float32)
@@ -144,8 +126,6 @@ class _Network:
 class GradientNetwork(_Network):
     """g_theta: learns the mean-gradient from pairs, optionally on top of a closed-form part.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> z = 0.3 * rng.standard_normal((64, 2))
     >>> samples = Samples(z, z @ [1.0, -1.0], (64,), np.zeros(2))
@@ -155,12 +135,12 @@ class GradientNetwork(_Network):
     True
     """
 
-    def __init__(self, settings: FieldSettings, n: int, rng: np.random.Generator, squash: bool = False) -> None:
+    def __init__(self, settings: FieldSettings, n: int, rng: Generator, squash: bool = False) -> None:
         anchored = settings.anchor != "none"
         super().__init__(settings, n, rng, squash, outputs=n, zero_output=anchored)
         self.anchor = CLOSED_FORMS[settings.anchor](settings) if anchored else None
 
-    def fit(self, samples: Samples, radius: float, rng: np.random.Generator) -> Fit:
+    def fit(self, samples: Samples, radius: float, rng: Generator) -> Fit:
         """Train, then keep the network's part only if it lowers the anchor's loss.
 
         The loss is that of all samples if it decides something, else of the newest batch, which is cheaper by far.
@@ -188,9 +168,7 @@ class GradientNetwork(_Network):
             parts = [self._output(self._tensor(part)) for part in np.split(z, range(_CHUNK, len(z), _CHUNK))]
             return torch.cat(parts).cpu().numpy().astype(np.float64)
 
-    def _all_pairs(
-        self, samples: Samples, base: Array, radius: float, rng: np.random.Generator
-    ) -> Callable[[], Tensor]:
+    def _all_pairs(self, samples: Samples, base: Array, radius: float, rng: Generator) -> Callable[[], Tensor]:
         """All pairs of a few batches drawn anew for each training step; one pass an anchor serves all partners."""
         s, n = self.settings, self.n
         differences, values, weights = samples.padded()  # points relative to their batch's mean
@@ -215,9 +193,7 @@ class GradientNetwork(_Network):
 
         return loss
 
-    def _single_pairs(
-        self, samples: Samples, base: Array, radius: float, rng: np.random.Generator
-    ) -> Callable[[], Tensor]:
+    def _single_pairs(self, samples: Samples, base: Array, radius: float, rng: Generator) -> Callable[[], Tensor]:
         """One random partner an anchor, as the paper trains: distinct anchors from the whole replay."""
         s, n = self.settings, self.n
         sizes = np.array(samples.sizes)
@@ -243,8 +219,6 @@ class GradientNetwork(_Network):
 class ValueNetwork(_Network):
     """f_theta: learns the values; its gradient is the parametric one (alg. 1).
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> z = 0.3 * rng.standard_normal((64, 2))
     >>> samples = Samples(z, z @ [1.0, -1.0], (64,), np.zeros(2))
@@ -254,10 +228,10 @@ class ValueNetwork(_Network):
     True
     """
 
-    def __init__(self, settings: NetworkSettings, n: int, rng: np.random.Generator, squash: bool = False) -> None:
+    def __init__(self, settings: NetworkSettings, n: int, rng: Generator, squash: bool = False) -> None:
         super().__init__(settings, n, rng, squash, outputs=1, zero_output=False)
 
-    def fit(self, samples: Samples, radius: float, rng: np.random.Generator) -> Fit:
+    def fit(self, samples: Samples, radius: float, rng: Generator) -> Fit:
         """Regression of the values on random minibatches of points."""
         s = self.settings
         z, v = self._tensor(samples.z), self._tensor(samples.v)
