@@ -3,7 +3,7 @@
 import numpy as np
 from tests.search.driver import centre, rotation
 
-from eglearn.auto.loop import Loop
+from eglearn.auto.default import Loop
 from eglearn.auto.plan import MANY, plan
 
 
@@ -74,3 +74,9 @@ STEEP = rotation(128)[:3]
 def few_directions(u):
     """Three directions out of 128 are a thousand times as curved as the others."""
     return 1e3 * np.sum((u @ STEEP.T - 0.3) ** 2, axis=1) + np.sum((u - 0.1) ** 2, axis=1)
+
+
+def go_on(lane, board):
+    """What follows the lane's search: in the same effort, or in a new one."""
+    if not lane.follow(board):
+        lane.begin(board)

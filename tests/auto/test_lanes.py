@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.auto.driver import few_directions, few_loop, kinds_in_turn, lane, many_loop, put, sphere, step
+from tests.auto.driver import few_directions, few_loop, go_on, kinds_in_turn, lane, many_loop, put, sphere, step
 from tests.search.driver import centre, rastrigin, rosenbrock, rotated_rastrigin, run
 
 from eglearn.auto.lanes import Role
@@ -125,7 +125,7 @@ def test_a_descent_is_followed_by_line_searches_if_the_budget_is_large_beside_th
     run(loop, sphere, 200)
     descents = loop.lanes[0]
     descents.search = LBFGS(loop.rng, loop.board.best_u)
-    descents.follow(loop.board)
+    go_on(descents, loop.board)
     assert type(descents.search) is kind
 
 
@@ -148,7 +148,7 @@ def test_restarts_after_failures_begin_where_values_are():
     descents.search = CoordinateSearch(loop.rng, loop.board.start)  # after it, a descent begins
     for one in (evolution, descents):
         before = one.search
-        one.follow(loop.board)
+        go_on(one, loop.board)
         assert one.search is not before
         np.testing.assert_array_equal(one.search.best_u, loop.board.best_u)
 
@@ -192,7 +192,7 @@ def test_a_new_evolution_zooms_in_from_its_start():
     loop = many_loop(64, budget=3_000)
     board, evolution = loop.board, loop.lanes[1]
     board.used = 1_000
-    evolution.follow(board)
+    go_on(evolution, board)
     assert evolution.widest(board, 1_000) == 0.4
     assert evolution.widest(board, 3_000) == pytest.approx(0.02)
 
@@ -245,7 +245,7 @@ def test_all_evolutions_are_shorter_along_the_directions_that_were_found():
     assert first.directions.shape[1] >= 3
     assert first.shortening < 0.5
     first.done = Reason.STAGNANT
-    evolution.follow(loop.board)
+    go_on(evolution, loop.board)
     assert evolution.search is not first
     np.testing.assert_array_equal(evolution.search.directions, first.directions)
     assert evolution.search.shortening == first.shortening

@@ -1,15 +1,10 @@
-"""Lanes: sequences of searches of one kind, of which one runs at a time.
-
-A lane knows how its searches begin and which follows which; a policy decides which lane goes on. What all of them know
-is on the board.
-"""
+"""Lanes: sequences of searches of one kind; a lane knows how these begin, and a policy decides which lane goes on."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 
@@ -27,12 +22,9 @@ class Role(StrEnum):
 
     FIRST = "first descent"
     COORDINATES = "coordinate search"
-    POLISH = "polish"
-    """A short descent after a coordinate search."""
-    VISIT = "visit"
-    """A descent from a point that came from elsewhere."""
-    START = "start"
-    """The first evolution, from the start."""
+    POLISH = "polish"  # a short descent after a coordinate search
+    VISIT = "visit"  # a descent from a point that came from elsewhere
+    START = "start"  # the first evolution, from the start
     LARGE = "large restart"
     SMALL = "small restart"
     RANDOM = "descent from a random point"
@@ -64,8 +56,7 @@ class Board(Stateful):
 
     rng: np.random.Generator = field(metadata=SHARED)
     start: Array
-    budget: int | None
-    """Evaluations in all; None: very many. What would cost too large a share of it is not tried."""
+    budget: int | None  # evaluations in all; None: very many. What would cost too large a share of it is not tried
     best_u: Array
     best_y: float = math.nan
     used: int = 0
@@ -74,8 +65,8 @@ class Board(Stateful):
     restarts: int = 0
     doublings: int = 0  # how often the large population doubled
     longest: int = 0  # evaluations of the longest search
-    exact: bool = False
-    """Whether line searches found a sum over coordinates: its minimum is known but for the last digits."""
+    exact: bool = False  # whether line searches found a sum over coordinates, whose minimum they know
+    width: float = 0.0  # how wide the evolution's distribution is, which mostly found the best point
 
     @property
     def n(self) -> int:
@@ -99,33 +90,33 @@ class Board(Stateful):
 
 
 class Lane(Stateful):
-    """A sequence of searches of one kind.
-
-    Attributes
-    ----------
-    role : Role
-    search : Search or None
-        The current search; None: none has begun.
-    limit : int
-        Its evaluations, at most; 0: no limit.
-    """
+    """A sequence of searches of one kind."""
 
     role: Role
-    search: Search | None
-    limit: int
+    search: Search | None  # the current search; None: none has begun
+    limit: int  # its evaluations, at most; 0: no limit
+
+    @property
+    def running(self) -> Search:
+        """The current search, where one has begun."""
+        assert self.search is not None
+        return self.search
 
     def begin(self, board: Board) -> bool:
-        """Begin a search; whether there is one to begin."""
+        """Begin a new effort; whether there is one to begin."""
         raise NotImplementedError
 
     def follow(self, board: Board) -> bool:
         """The current search is over: begin the one that follows it in the same effort; whether there is one."""
         return False
 
+    def widest(self, board: Board, used: float) -> float | None:
+        """How wide samples are after so many evaluations, if spread out so that they may have bad luck; else None."""
+        return None
+
     def over(self, board: Board) -> bool:
         """Whether the current search is over."""
-        assert self.search is not None
-        return self.search.done is not None or bool(self.limit and self.search.used >= self.limit)
+        return self.running.done is not None or bool(self.limit and self.running.used >= self.limit)
 
     def learned(self, board: Board) -> None:
         """After each batch of this lane."""
@@ -187,14 +178,12 @@ class Restarts(Lane):
         else:
             place = board.place(board.best_u if fine else board.start)
         self.limit = max(board.longest // 2, p.least) if p.least else p.limit
-        self.search = self._new(board, place, scale)
-        self.due = False
+        self.search, self.due = self._new(board, place, scale), False
         return True
 
     def follow(self, board: Board) -> bool:
         """Where all of its evaluations failed: again, where values are known, and as close as it came to be."""
-        p = self.search
-        assert p is not None
+        p = self.running
         if p.done is not Reason.FAILED or math.isnan(board.best_y) or not self.plan.again:
             return False
         self.search = self._new(board, board.best_u, p.radius)
@@ -202,13 +191,9 @@ class Restarts(Lane):
 
     def _new(self, board: Board, place: Array, scale: float) -> Search:
         kind = SEARCHES[self.plan.search]
-        changes: dict[str, Any] = {}
-        if scale > 0 and kind.scale_setting:
-            changes[kind.scale_setting] = scale
-        if self.size and kind.batch_setting:
-            changes[kind.batch_setting] = self.size
+        changes = {kind.scale_setting: scale, kind.batch_setting: self.size}
         settings = self.plan.settings or kind.settings_class()
-        return kind(board.rng, place, settings.changed(**changes))
+        return kind(board.rng, place, settings.changed(**{name: v for name, v in changes.items() if name and v > 0}))
 
     def noticed(self, by: Lane | None) -> None:
         """A visit is due where nobody here found the best point."""
@@ -220,9 +205,7 @@ class CoordinatesPlan(Settings):
     """Rounds of line searches, each followed by a short descent."""
 
     rounds: int = 6
-    trial: float = 0.05
-    """Share of the budget that finding out whether coordinates interact may cost, and that whole profiles may cost if
-    they do, a little."""
+    trial: float = 0.05  # share of the budget that telling whether coordinates interact may cost; if so, also profiles
     polish_radius: float = 0.01
     polish_per_n: int = 100  # evaluations of the short descent, by the dimension
     m: int | None = None  # batch of the short descents

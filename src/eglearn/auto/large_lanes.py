@@ -44,11 +44,18 @@ class Descents(Lane):
     limit: int = 0
     straight: bool = False  # whether line searches have been tried
     descended: bool = True  # whether a descent found the best point or has begun there
-    width: float = 0.0  # how wide the evolution's distribution is, which mostly found the point
 
     def begin(self, board: Board) -> bool:
-        """From the start."""
-        self._subspace(board, board.start, self.plan.radius)
+        """At first from the start."""
+        plan, place, radius = self.plan, board.start, self.plan.radius
+        if self.search is not None and (not self.descended or (board.failed and not math.isnan(board.best_y))):
+            self.descended, place = True, board.best_u
+            radius = min(max(board.width * math.sqrt(board.n), plan.smallest), plan.radius)
+        elif self.search is not None:
+            place = board.rng.uniform(-plan.cube, plan.cube, board.n)
+        settings = SubspaceTrustRegionSettings(radius=radius, m=plan.m)
+        self.search = SubspaceTrustRegion(board.rng, place, settings)
+        self.limit = math.ceil(plan.subspace_per_n * board.n)
         return True
 
     def noticed(self, by: Lane | None) -> None:
@@ -62,31 +69,13 @@ class Descents(Lane):
             self._line_searches(board)
 
     def follow(self, board: Board) -> bool:
-        """The next descent; there is always one."""
-        p = self.search
-        settings = LBFGSSettings(m=self.plan.m)
-        assert p is not None
+        """Quasi-Newton steps where a descent or line searches have come to; line searches once after those."""
+        p = self.running
         separable = isinstance(p, CoordinateSearch) and p.done is Reason.SEPARABLE
         if separable or (isinstance(p, SubspaceTrustRegion) and not math.isnan(p.best_y)):
-            self.search, self.limit = LBFGS(board.rng, p.best_u, settings, value=p.best_y), 0
-        elif not (isinstance(p, LBFGS) and self._line_searches(board)):
-            self._restart(board)
-        return True
-
-    def _restart(self, board: Board) -> None:
-        plan = self.plan
-        board.restarts += 1
-        if not self.descended or (board.failed and not math.isnan(board.best_y)):
-            self.descended = True
-            radius = min(max(self.width * math.sqrt(board.n), plan.smallest), plan.radius)
-            self._subspace(board, board.best_u, radius)
-        else:
-            self._subspace(board, board.rng.uniform(-plan.cube, plan.cube, board.n), plan.radius)
-
-    def _subspace(self, board: Board, place: Array, radius: float) -> None:
-        settings = SubspaceTrustRegionSettings(radius=radius, m=self.plan.m)
-        self.search = SubspaceTrustRegion(board.rng, place, settings)
-        self.limit = math.ceil(self.plan.subspace_per_n * board.n)
+            self.search, self.limit = LBFGS(board.rng, p.best_u, LBFGSSettings(m=self.plan.m), value=p.best_y), 0
+            return True
+        return isinstance(p, LBFGS) and self._line_searches(board)
 
     def _line_searches(self, board: Board) -> bool:
         """From the best point; False if they have been tried, or take too much of the budget."""
@@ -105,11 +94,9 @@ class EvolutionPlan(Settings):
 
     sigma: float = 0.4  # the first step size
     zoom: float = 0.05  # the share of it to which it falls at least until the budget is used
-    few: float = 50.0
-    """With so many evaluations per dimension the pace is 1; it falls with the power of them that follows."""
+    few: float = 50.0  # with so many evaluations per dimension the pace is 1; it falls with the power of them
     power: float = 2 / 3
-    slowest: float = 0.1
-    """A slow evolution does not zoom in by itself, so that the pace is 1 if nobody knows how many there will be."""
+    slowest: float = 0.1  # such an evolution does not zoom in by itself: without a budget the pace is 1
     fastest: float = 2.0
     cube: float = 0.8  # random points are drawn from this share of the cube
     probe: float = 0.25  # the share of the budget that finding few directions that matter may cost
@@ -130,12 +117,16 @@ class Evolution(Lane):
     born: int = 0  # evaluations of all lanes before the current search
 
     def begin(self, board: Board) -> bool:
-        """The probe or, if it costs too much, the evolution."""
-        settings = ActiveSubspaceSettings(sigma=self.plan.sigma)
-        if board.affords(settings.points * board.n, self.plan.probe):
-            self.role, self.search = Role.PROBE, ActiveSubspace(board.rng, board.start, settings)
-        else:
-            self._evolve(board, board.start, self.plan.sigma)
+        """The probe, if it does not cost too much; then evolutions, the first from the start."""
+        settings, place = ActiveSubspaceSettings(sigma=self.plan.sigma), board.start
+        self.born, self.role = board.used, Role.EVOLUTION
+        if self.search is None and board.affords(settings.points * board.n, self.plan.probe):
+            self.role, self.search = Role.PROBE, ActiveSubspace(board.rng, place, settings)
+            return True
+        if isinstance(self.search, DiagonalES):
+            board.doublings += 1
+            place = board.place(board.rng.uniform(-self.plan.cube, self.plan.cube, board.n))
+        self._evolve(board, place, self.plan.sigma)
         return True
 
     def learned(self, board: Board) -> None:
@@ -150,27 +141,17 @@ class Evolution(Lane):
         return self.plan.sigma * math.pow(self.plan.zoom, (used - self.born) / (board.budget - self.born))
 
     def follow(self, board: Board) -> bool:
-        """Whether the next search goes on where the last one was; else it is a new beginning."""
+        """Where all evaluations failed: closer, where values are."""
         p = self.search
-        if isinstance(p, DiagonalES) and p.done is Reason.FAILED and not math.isnan(board.best_y):
-            self._evolve(board, board.best_u, p.sigma, p)  # closer, where values are
-            return True
-        self.born = board.used
-        if isinstance(p, ActiveSubspace):
-            self.role = Role.EVOLUTION
-            self._evolve(board, board.start, self.plan.sigma, p)
-        else:
-            assert isinstance(p, DiagonalES)
-            board.restarts += 1
-            board.doublings += 1
-            place = board.place(board.rng.uniform(-self.plan.cube, self.plan.cube, board.n))
-            self._evolve(board, place, self.plan.sigma, p)
-        return False
+        if not isinstance(p, DiagonalES) or p.done is not Reason.FAILED or math.isnan(board.best_y):
+            return False
+        self._evolve(board, board.best_u, p.sigma)
+        return True
 
-    def _evolve(self, board: Board, place: Array, sigma: float, last: Search | None = None) -> None:
-        plan, size = self.plan, default_batch(board.n) * 2**board.doublings
+    def _evolve(self, board: Board, place: Array, sigma: float) -> None:
+        plan, last, size = self.plan, self.search, default_batch(board.n) * 2**board.doublings
         pace = (plan.few * board.n / board.budget) ** plan.power if board.budget else 1.0
         pace = min(max(pace, plan.slowest), plan.fastest)
-        self.search = DiagonalES(board.rng, place, DiagonalESSettings(sigma=sigma, size=size, pace=pace))
+        self.search = new = DiagonalES(board.rng, place, DiagonalESSettings(sigma=sigma, size=size, pace=pace))
         if isinstance(last, ActiveSubspace | DiagonalES):
-            self.search.shorten(last.directions, last.shortening)
+            new.shorten(last.directions, last.shortening)

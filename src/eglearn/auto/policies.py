@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .._typing import Array
-from ..search.base import Search
 from ..settings import Settings
 from ..state import Stateful
 from .lanes import Board, Lane, Restarts, Role
-from .large_lanes import Descents, Evolution
 
 
 class Policy(Stateful):
@@ -35,12 +33,9 @@ class SharesPlan(Settings):
     """Constants of ``Shares``."""
 
     first: float = 1 / 3  # the first descent gets this share of all evaluations as long as it gains
-    ranks: tuple[float, ...] = (8.0, 2.0, 1.0)
-    """Shares of the restarts: of those that have found the best value, the second best, ...; the last is for all that
-    follow."""
+    ranks: tuple[float, ...] = (8.0, 2.0, 1.0)  # shares of the restarts: of the best, the second best, all others
     slice: int = 0  # evaluations of one turn
-    forever: float = 50.0
-    """A restart gives up if it would take so many times ``looked`` evaluations to reach the best value."""
+    forever: float = 50.0  # a restart gives up if it would take so many times ``looked`` to reach the best value
     looked: int = 0  # evaluations between two looks at its pace
 
 
@@ -55,7 +50,7 @@ class Shares(Policy):
 
     plan: SharesPlan
     turn: int = 0
-    current: int = 0  # the open lane beside the first descent's; 0: none yet
+    current: int = 0  # the open lane beside the first descent's; that itself: none yet
     descent_open: bool = True
     descent_before: float = math.nan  # the first descent's best value at the beginning of its turn
     descent_used: int = 0
@@ -69,12 +64,16 @@ class Shares(Policy):
     def begin(self, board: Board, lanes: list[Lane]) -> None:
         """The first descent."""
         self.spent, self.reached = [0] * len(lanes), [-math.inf] * len(lanes)
-        lanes[0].begin(board)
+        first = _of_role(lanes, Role.FIRST)
+        if first is None:
+            raise ValueError("SharesPlan begins with a first descent: give one lane of the plan role=Role.FIRST")
+        self.turn = self.current = first
+        lanes[first].begin(board)
 
     def after(self, board: Board, lanes: list[Lane], y: Array) -> None:
         """See ``Policy.after``."""
         self.slice_used += len(y)
-        if self.turn == 0:
+        if lanes[self.turn].role is Role.FIRST:
             self.descent_used += len(y)
             self._after_descent(board, lanes)
         else:
@@ -83,15 +82,15 @@ class Shares(Policy):
     # --- turns --------------------------------------------------------------------------------------------------
 
     def _after_descent(self, board: Board, lanes: list[Lane]) -> None:
-        descent, opening = _running(lanes[0]), self.current == 0
-        over = descent.done is not None
-        if not over and self.slice_used < (lanes[0].limit if opening else self.plan.slice):
+        lane, opening = lanes[self.turn], self.current == self.turn
+        descent, over = lane.running, lane.running.done is not None
+        if not over and self.slice_used < (lane.limit if opening else self.plan.slice):
             return
         self.descent_open = not over and not descent.best_y >= self.descent_before
         if opening:
             self._begin_next(board, lanes)
         elif self._descent_may_go_on(board):
-            self._give_turn_to_descent(descent)
+            self.slice_used, self.descent_before = 0, descent.best_y
         else:
             self.turn, self.slice_used = self.current, 0
 
@@ -100,13 +99,13 @@ class Shares(Policy):
         if lane.over(board) or self._is_hopeless(board, lane):
             self._finish(board, lanes, lane)
         elif board.restarts and self.slice_used >= self.plan.slice:
-            self.slice_used = 0
-            if self._descent_may_go_on(board):
-                self._give_turn_to_descent(_running(lanes[0]))
+            self.slice_used, first = 0, _of_role(lanes, Role.FIRST)
+            if first is not None and self._descent_may_go_on(board):
+                self.turn, self.descent_before = first, lanes[first].running.best_y
 
     def _is_hopeless(self, board: Board, lane: Lane) -> bool:
         """Whether a small restart is so far above the best point that at its pace it would never get there."""
-        p = _running(lane)
+        p = lane.running
         gives_up = isinstance(lane, Restarts) and lane.plan.gives_up
         if not gives_up or p.used - self.mark_used < self.plan.looked:
             return False
@@ -117,14 +116,11 @@ class Shares(Policy):
     def _descent_may_go_on(self, board: Board) -> bool:
         return self.descent_open and self.descent_used < self.plan.first * board.used
 
-    def _give_turn_to_descent(self, descent: Search) -> None:
-        self.turn, self.slice_used, self.descent_before = 0, 0, descent.best_y
-
     # --- order --------------------------------------------------------------------------------------------------
 
     def _finish(self, board: Board, lanes: list[Lane], lane: Lane) -> None:
         """The current search is over: account for it and begin the next."""
-        p = _running(lane)
+        p = lane.running
         if isinstance(lane, Restarts) and lane.plan.shares:
             before = math.inf if self.spent[self.current] == 0 else self.reached[self.current]
             self.spent[self.current] += p.used
@@ -139,17 +135,15 @@ class Shares(Policy):
 
     def _begin_next(self, board: Board, lanes: list[Lane]) -> None:
         """The lane that has not had its only time yet; then a visit if one is due; then by shares."""
-        if self.current == 0 and (k := _of_role(lanes, Role.COORDINATES)) and lanes[k].begin(board):
-            self._turn_to(k)
-            return
-        visit = _of_role(lanes, Role.VISIT)
-        if visit and (lane := lanes[visit]) and isinstance(lane, Restarts) and lane.due:
-            lane.begin(board)
-            self._turn_to(visit)
-            return
-        first, board.restarts = board.restarts == 0, board.restarts + 1
-        start = _of_role(lanes, Role.START)
-        k = start if first and start else self._lagging(lanes)
+        if lanes[self.current].role is Role.FIRST:
+            k = _of_role(lanes, Role.COORDINATES)
+            if k is not None and lanes[k].begin(board):
+                self._turn_to(k)
+                return
+        k = next((k for k, lane in enumerate(lanes) if isinstance(lane, Restarts) and lane.due), None)
+        if k is None:
+            k = _of_role(lanes, Role.START) if board.restarts == 0 else None
+            k, board.restarts = self._lagging(lanes) if k is None else k, board.restarts + 1
         lanes[k].begin(board)
         self._turn_to(k)
 
@@ -174,9 +168,8 @@ class ForecastPlan(Settings):
 
     first_turn: float = 1 / 8  # evaluations of the first turn; they double in each round
     turn: float = 1.0  # evaluations of the longest turn
-    more: int = 4  # turns in a row: so many times more in each round,
+    more: int = 4  # turns in a row: so many times more in each round, up to
     in_a_row: int = 32
-    """... up to that many."""
     growing: int = 3  # rounds after which neither grows
     ahead: float = 8.0  # how far ahead values are foreseen
     share: float = 1 / 8  # the least share of the evaluations for the evolution
@@ -199,9 +192,8 @@ class Forecast(Policy):
     rounds: int = 0  # how often all have had theirs, as long as it matters
     levels: list[float] = field(default_factory=list)
     forecasts: list[float] = field(default_factory=list)
-    """Of each lane: the least ``lowest`` of its turns, and what is foreseen."""
     rates: list[float] = field(default_factory=list)
-    """Of each lane: how much ``lowest`` fell in its last turn, per evaluation."""
+    """Of each lane: the least ``lowest`` of its turns, what is foreseen, and its last fall, per evaluation."""
     vain: int = 0  # turns of the evolution since its values fell
     evolved: int = 0  # evaluations of all turns of the evolution
 
@@ -210,7 +202,8 @@ class Forecast(Policy):
         self.levels, self.forecasts = [math.inf] * len(lanes), [math.inf] * len(lanes)
         self.rates = [0.0] * len(lanes)
         for lane in lanes:
-            lane.begin(board)
+            if not lane.begin(board):
+                raise ValueError(f"ForecastPlan begins all lanes at once, which a {lane.role} cannot: use SharesPlan")
 
     def after(self, board: Board, lanes: list[Lane], y: Array) -> None:
         """See ``Policy.after``."""
@@ -221,21 +214,20 @@ class Forecast(Policy):
         if lane.over(board):
             self._follow(board, lanes, lane)
         longest = min(plan.first_turn * 2**self.rounds, plan.turn) * board.n
-        if self.turn_used >= longest and _running(lane).interruptible:
+        if self.turn_used >= longest and lane.running.interruptible:
             self._end_turn(board, lanes, y)
 
     def _follow(self, board: Board, lanes: list[Lane], lane: Lane) -> None:
-        evolution = next((other for other in lanes if isinstance(other, Evolution)), None)
-        if isinstance(lane, Descents) and evolution is not None:
-            lane.width = _running(evolution).radius
-        role = lane.role
         if lane.follow(board):
             return
-        if not isinstance(lane, Evolution):
-            board.restarts += 1
-            lane.begin(board)
+        for other in lanes:
+            board.width = board.width if other.widest(board, board.used) is None else other.running.radius
+        probe = lane.role is Role.PROBE
+        board.restarts += not probe
+        lane.begin(board)
+        if lane.widest(board, board.used) is None:
             return
-        if role is not Role.PROBE:  # more is expected of a new evolution until it has had turns in vain, too
+        if not probe:  # more is expected of a new evolution until it has had turns in vain, too
             self.rates[self.turn], self.vain = 0.0, 0
             self.evolved += self.turn_used
         self.turn_used, self.lowest = 0, math.inf  # its turn begins
@@ -250,17 +242,18 @@ class Forecast(Policy):
         shrinks = rate / before if 0 < rate < before else 1.0
         ahead = min(plan.ahead * board.n, left)
         self.forecasts[k], self.rates[k] = self.levels[k] - fall * _geometric(shrinks, ahead / self.turn_used), rate
-        if isinstance(lane, Evolution):
+        now, then = (lane.widest(board, used) for used in (board.used, board.used + ahead))
+        if now is not None and then is not None:
             self.evolved += self.turn_used
             if not board.failed:
                 self.vain = 0 if fall > 0 else self.vain + 1
                 # The samples come closer together, and what they cost falls with the squares of their distances.
-                closer = lane.widest(board, board.used + ahead) / lane.widest(board, board.used)
+                closer = then / now
                 spread = float(np.nanmedian(y)) - self.levels[k]
                 expected = self.levels[k] - math.ldexp((1 - closer**2) * spread, -self.vain)
                 self.forecasts[k] = min(self.forecasts[k], expected)
         # A descent that stands still is stuck; the samples of an evolution only may have had bad luck.
-        yields = not isinstance(lane, Evolution) and (fall == 0 or self.evolved < plan.share * board.used)
+        yields = now is None and (fall == 0 or self.evolved < plan.share * board.used)
         others = [forecast for other, forecast in enumerate(self.forecasts) if other != k]
         goes_on = self.forecasts[k] <= min(others, default=math.inf) and not yields
         if goes_on and self.row < min(plan.more**self.rounds, plan.in_a_row):
@@ -278,11 +271,5 @@ def _geometric(q: float, k: float) -> float:
     return k if q == 1 else q * (1 - q**k) / (1 - q)
 
 
-def _of_role(lanes: list[Lane], role: Role) -> int:
-    """The lane with that role; 0 if there is none."""
-    return next((k for k, lane in enumerate(lanes) if lane.role is role), 0)
-
-
-def _running(lane: Lane) -> Search:
-    assert lane.search is not None
-    return lane.search
+def _of_role(lanes: list[Lane], role: Role) -> int | None:
+    return next((k for k, lane in enumerate(lanes) if lane.role is role), None)

@@ -69,8 +69,7 @@ class OutputMap(Stateful):
                 return np.clip(v, -np.finfo(float).max, np.finfo(float).max)
             size = np.abs(v)
             outer = np.where(np.isinf(size), np.log(np.abs(distance)) - np.log(half), np.log(np.maximum(size, 1)))
-        mapped: Array = np.where(size <= 1, v, np.copysign(1 + outer, v))
-        return mapped
+        return np.where(size <= 1, v, np.copysign(1 + outer, v))
 
     @property
     def _half_spread(self) -> float:

@@ -91,8 +91,7 @@ def folded(u: Array) -> Array:
     >>> folded(np.array([0.5, 1.25, -4.0])).tolist()
     [0.5, 0.75, 1.0]
     """
-    inside: Array = np.clip(np.where(np.abs(u) > 1, 2 * np.sign(u) - u, u), -1, 1)
-    return inside
+    return np.clip(np.where(np.abs(u) > 1, 2 * np.sign(u) - u, u), -1, 1)
 
 
 def mirrored_offsets(middle: Array, offsets: Array) -> Array:
@@ -102,8 +101,7 @@ def mirrored_offsets(middle: Array, offsets: Array) -> Array:
     [[-0.25, 0.5]]
     """
     u = middle + offsets
-    inside: Array = np.clip(np.where(np.abs(u) > 1, middle - offsets, u), -1, 1)
-    return inside
+    return np.clip(np.where(np.abs(u) > 1, middle - offsets, u), -1, 1)
 
 
 def sampler(kind: str, aperture: float) -> Sampler:

@@ -62,8 +62,7 @@ def _units(g: Array) -> Array:
 
 def _basis(rows: Array) -> Array:
     """(n, k) orthonormal columns that span the rows."""
-    basis: Array = np.linalg.qr(rows.T)[0]
-    return basis
+    return np.linalg.qr(rows.T)[0]
 
 
 @dataclass(init=False, eq=False, repr=False)

@@ -25,24 +25,15 @@ _RESOLUTION = 2.0**-49
 class Reason(StrEnum):
     """Why a search is over."""
 
-    CONVERGED = "converged"
-    """Its samples are as close together as is of use."""
-    FAILED = "failed"
-    """All evaluations failed, and nothing is known yet."""
-    FLAT = "flat"
-    """Values differ by no more than rounding."""
-    STAGNANT = "stagnant"
-    """Values have not fallen for long."""
-    DEGENERATE = "degenerate"
-    """Its distribution is too narrow in one direction beside another."""
-    SEPARABLE = "separable"
-    """Coordinate search: done, the function is a sum over coordinates."""
-    NOT_SEPARABLE = "not separable"
-    """Coordinate search: the coordinates interact."""
-    FEW_DIRECTIONS = "few directions"
-    """Active subspace: few directions matter."""
-    MANY_DIRECTIONS = "many directions"
-    """Active subspace: many directions matter."""
+    CONVERGED = "converged"  # its samples are as close together as is of use
+    FAILED = "failed"  # all evaluations failed, and nothing is known yet
+    FLAT = "flat"  # values differ by no more than rounding
+    STAGNANT = "stagnant"  # values have not fallen for long
+    DEGENERATE = "degenerate"  # its distribution is too narrow in one direction beside another
+    SEPARABLE = "separable"  # coordinate search: done, the function is a sum over coordinates
+    NOT_SEPARABLE = "not separable"  # coordinate search: the coordinates interact
+    FEW_DIRECTIONS = "few directions"  # active subspace: few directions matter
+    MANY_DIRECTIONS = "many directions"  # active subspace: many do
 
 
 def default_batch(n: int) -> int:
@@ -77,8 +68,7 @@ class Search(Stateful, ABC):
     settings_class: ClassVar[type[Settings]]  # what ``settings`` must be
     scale_setting: ClassVar[str] = ""  # the setting that is the first radius of samples; "": none
     batch_setting: ClassVar[str] = ""  # the setting that is the number of points in a batch; "": none
-    shows_spread: ClassVar[bool] = True
-    """Whether values of a batch differ as they do in the region of the search, so that noise can be told by them."""
+    shows_spread: ClassVar[bool] = True  # whether values of a batch differ as in the whole region: they tell noise then
 
     rng: Generator = field(metadata=SHARED)
     settings: Any

@@ -26,9 +26,7 @@ class CMAESSettings(Settings):
     noisy: bool = setting(False, "medians, not best values, tell when to stop; no model is used", "ours", FLAG)
     smallest: float = setting(1e-11, "standard deviations below this end the search", "ours")
     largest_ratio: float = setting(1e7, "ratios of standard deviations above this end it", "Hansen 2009: 1e7")
-    model_up_to: float = setting(
-        2.0, "the model is used up to so many times the usual batch", "ours: samples of larger ones are too far apart"
-    )
+    model_up_to: float = setting(2.0, "largest batch with a model, by the usual", "ours: larger ones are too wide")
     counted: int = setting(20, "uses of the model over which its success is counted", "ours", whole(1))
     worthwhile: float = setting(0.1, "with less than this share of successes it is rarely used", "ours", BELOW_ONE)
     trust_up: float = setting(1.5, "factor of the model's trust radius when its point is the best", "ours")
@@ -106,24 +104,20 @@ class CMAES(Search):
         return u
 
     def _learn(self, u: Array, y: Array) -> None:
+        self._note_best(u, y)
         good = np.isfinite(y)
         if not good.any():
             self._after_failure()
             return
         if len(y) < self.size:  # the budget is at its end, and nothing follows
-            self._note_best(u, y)
             return
-        order = ranked(y)
-        injected = self.injected is not None
-        wins = injected and order[0] == 0
+        order, injected = ranked(y), self.injected is not None
+        wins = injected and bool(order[0] == 0)
         if injected:
-            self._judge_model(bool(wins), not y[0] <= y[order[good.sum() // 2]])
-        self._note_best(u, y)
-        jump = u[0].copy() if wins and self.trust >= 1 else None
-        place = int(np.argmin(order)) if injected and good[0] else None
-        self._adapt(u[order[: int(good.sum())]], place)
-        if jump is not None:
-            self.mean = jump
+            self._judge_model(wins, not y[0] <= y[order[good.sum() // 2]])
+        self._adapt(u[order[: int(good.sum())]], int(np.argmin(order)) if injected and good[0] else None)
+        if wins and self.trust >= 1:
+            self.mean = u[0].copy()
         if self._uses_model:
             size = self.settings.remembered * self.model.settings.count(self.n)
             self.u, self.y = np.vstack([self.u, u[good]])[-size:], np.concatenate([self.y, y[good]])[-size:]
@@ -132,11 +126,10 @@ class CMAES(Search):
 
     def _after_failure(self) -> None:
         """Nothing was learned: back to what worked, and closer."""
+        self.mean, self.sigma, self.injected = self.best_u.copy(), 0.5 * self.sigma, None
         if math.isnan(self.best_y):
             self.done = Reason.FAILED
-        self.mean, self.injected = self.best_u.copy(), None
-        self.sigma *= 0.5
-        if self.done is None and self.radius < self.settings.smallest:
+        elif self.radius < self.settings.smallest:
             self.done = Reason.CONVERGED
 
     # --- the distribution ---------------------------------------------------------------------------------------
@@ -161,8 +154,8 @@ class CMAES(Search):
         weights = np.concatenate([positive, negative])
         keep = 1 + c1 * (1 - steady) * cc * (2 - cc) - c1 - cmu * float(weights.sum())
         bad = weights < 0
-        lengths = np.sum(((steps[bad] @ self.B) / self.D) ** 2, axis=1)
-        weights[bad] *= n / np.maximum(lengths, 1e-12)  # eq. 46
+        squares = np.sum(((steps[bad] @ self.B) / self.D) ** 2, axis=1)
+        weights[bad] *= n / np.maximum(squares, 1e-12)  # eq. 46
         self.C = keep * self.C + c1 * np.outer(self.path_c, self.path_c) + cmu * (steps.T * weights) @ steps  # eq. 47
         self.sigma *= math.exp(min(1.0, cs / r.damping * (speed - 1)))  # eq. 44
         if self.batches - self.decomposed > 1 / (c1 + cmu) / n / 10:

@@ -85,23 +85,15 @@ class DiagonalES(Search):
         """The mean if values are noisy."""
         return self.mean if self.settings.noisy else None
 
-    def _shorter(self, steps: Array) -> Array:
-        """M applied to steps (k, n) or (n,)."""
-        return self._scaled(steps, self.shortening)
-
-    def _longer(self, steps: Array) -> Array:
-        """The inverse of M applied to them."""
-        return self._scaled(steps, 1 / self.shortening)
-
     def _scaled(self, steps: Array, factor: float) -> Array:
-        scaled: Array = steps + ((factor - 1) * (steps @ self.directions)) @ self.directions.T
-        return scaled
+        """M applied to steps (k, n) or (n,), if the factor is ``shortening``; if it is its inverse, that of M."""
+        return steps + ((factor - 1) * (steps @ self.directions)) @ self.directions.T
 
     def propose(self) -> Array:
         """Samples of the distribution; the first two are ahead of the mean and behind it, as far as others are."""
         z = self.rng.standard_normal((self.size, self.n))
-        u = self.mean + self.sigma * self._shorter(np.sqrt(self.variances) * z)
-        ahead = length(self._longer(self.shift) / np.sqrt(self.variances))
+        u = self.mean + self.sigma * self._scaled(np.sqrt(self.variances) * z, self.shortening)
+        ahead = length(self._scaled(self.shift, 1 / self.shortening) / np.sqrt(self.variances))
         self.paired = ahead > 0 and self.size > 2
         if self.paired:
             u[:2] = self.mean + np.outer([1, -1], self.shift * (self.sigma * self._expected / ahead))
@@ -109,12 +101,12 @@ class DiagonalES(Search):
 
     def _learn(self, u: Array, y: Array) -> None:
         self._note_best(u, y)
-        good = int(np.isfinite(y).sum())
+        s, good = self.settings, int(np.isfinite(y).sum())
         if good == 0:  # nothing was learned: back to what worked, and closer
             self.mean, self.sigma, self.shift = self.best_u.copy(), 0.5 * self.sigma, np.zeros(self.n)
             if math.isnan(self.best_y):
                 self.done = Reason.FAILED
-            elif self.radius < self.settings.smallest:
+            elif self.radius < s.smallest:
                 self.done = Reason.CONVERGED
             return
         if len(y) < self.size:  # the budget is at its end, and nothing follows
@@ -123,14 +115,10 @@ class DiagonalES(Search):
         self._adapt(u[order[:good]])
         if self.paired and np.isfinite(y[:2]).any():
             places = np.argsort(order, kind="stable")
-            self.longer += self.settings.rate * (float(places[1] - places[0]) / (self.size - 1) - self.longer)
+            self.longer += s.rate * (float(places[1] - places[0]) / (self.size - 1) - self.longer)
             self.sigma *= math.exp(self.longer / math.sqrt(self.n))
-        if self.radius < self.settings.smallest:
-            self.done = Reason.CONVERGED
-        else:
-            self.done = reason_to_stop(
-                self.history, y[order[:good]], self.batches, self.n / self.size, self.settings.noisy
-            )
+        why = reason_to_stop(self.history, y[order[:good]], self.batches, self.n / self.size, s.noisy)
+        self.done = Reason.CONVERGED if self.radius < s.smallest else why
 
     def narrow(self, sigma: float) -> None:
         """The step size is that at most."""
@@ -139,10 +127,11 @@ class DiagonalES(Search):
     def _adapt(self, u: Array) -> None:
         """Move mean, path and variances; ``u`` are the points that did not fail, the best first."""
         weights = self._weights if len(u) == self.size else score_weights(len(u))
-        steps = self._longer(u - self.mean) / self.sigma
+        steps = self._scaled(u - self.mean, 1 / self.shortening) / self.sigma
         before, inertia, pace = self.mean, self.settings.inertia, self.settings.pace * self.sigma
         step = weights @ steps
-        self.mean = np.clip(before + inertia * self.shift + (1 - inertia) * pace * self._shorter(step), -1, 1)
+        along = self._scaled(step, self.shortening)
+        self.mean = np.clip(before + inertia * self.shift + (1 - inertia) * pace * along, -1, 1)
         self.shift = self.mean - before
         self.batches += 1
         # What a face cut off is no step. As long as a sample's own if all samples are equally good.

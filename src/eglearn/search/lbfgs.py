@@ -22,9 +22,7 @@ _EPS = float(np.finfo(float).eps)
 class LBFGSSettings(Settings):
     """Constants of ``LBFGS``."""
 
-    m: int | None = setting(
-        None, "samples of a gradient in a batch, at most; None: 4 + 3 ln n", "ours", or_none(whole(1))
-    )
+    m: int | None = setting(None, "most samples of a gradient in a batch; None: 4 + 3 ln n", "ours", or_none(whole(1)))
     pairs: int = setting(200, "pairs of steps and gradient changes in memory", "ours; L-BFGS-B: 10", whole(1))
     forward: float = setting(1 / 2, "step of forward differences, as a power of the rounding", "least error: the root")
     central: tuple[float, ...] = setting(
@@ -39,16 +37,11 @@ class LBFGSSettings(Settings):
         (0.0, 1.0), "powers of the diagonal matrix that the two loops begin with, a direction each", "ours", NUMBERS
     )
     first_lengths: tuple[float, ...] = setting(
-        tuple(2.0**k for k in range(-17, -2, 2)),
-        "lengths along the slope while nothing else is known",
-        "ours: no far jump into a valley of another bend",
-        NUMBERS,
-    )
+        tuple(2.0**k for k in range(-17, -2, 2)), "lengths along the slope while nothing else is known",
+        "ours: no far jump into a valley of another bend", NUMBERS,
+    )  # fmt: skip
     shorter: tuple[float, ...] = setting(
-        (2.0**-2, 2.0**-5, 2.0**-8, 2.0**-11),
-        "where no length gained: these, relative to the shortest",
-        "ours",
-        NUMBERS,
+        (2.0**-2, 2.0**-5, 2.0**-8, 2.0**-11), "where no length gained: these, by the shortest", "ours", NUMBERS
     )
     sufficient: float = setting(1e-4, "share of the linear prediction that a step must gain", "Armijo 1966")
     least_cosine: float = setting(1e-12, "between a step and the change of the gradient along it", "ours")
@@ -60,8 +53,7 @@ class Stage(StrEnum):
     ROUNDING = "rounding"
     GRADIENT = "gradient"
     PATH = "path"
-    SHORTER = "shorter"
-    """Shorter steps along the path."""
+    SHORTER = "shorter"  # shorter steps along the path
 
 
 @dataclass(init=False, eq=False, repr=False)
@@ -110,11 +102,6 @@ class LBFGS(Search):
         self._own = s.lengths.index(1.0)
 
     @property
-    def _central(self) -> bool:
-        """Whether differences are central."""
-        return self.level > 0
-
-    @property
     def radius(self) -> float:
         """The step of the differences."""
         return float(self.rounding ** self._powers_of_rounding[self.level])
@@ -136,15 +123,14 @@ class LBFGS(Search):
         if self.stage is Stage.SHORTER:
             lengths = lengths[0] * np.array(s.shorter)
         steps = self._directions()[:, None, :] * lengths[:, None]
-        points: Array = np.clip(self.x + steps.reshape(-1, self.n), -1, 1)
-        return points
+        return np.asarray(np.clip(self.x + steps.reshape(-1, self.n), -1, 1))
 
     def _samples(self) -> Array:
         """The next differences along coordinates; the second of a coordinate is opposite to the first, or beyond."""
         h = self.radius
         first = np.where(self.x + h > 1, -h, h)
         second = np.where(np.abs(self.x - first) > 1, 2 * first, -first)
-        offsets = np.concatenate([first, second]) if self._central else first
+        offsets = np.concatenate([first, second]) if self.level else first
         chosen = np.arange(len(self.values), min(len(self.values) + self._m, len(offsets)))
         u = np.tile(self.x, (len(chosen), 1))
         u[np.arange(len(chosen)), chosen % self.n] += offsets[chosen]
@@ -182,17 +168,13 @@ class LBFGS(Search):
         return paths
 
     def _scale(self) -> Array:
-        """The diagonal matrix that the two loops begin with, up to a factor: inverse curvatures of the coordinates.
-
-        Along each coordinate, the root mean square of the steps over that of the changes.
-        """
+        """Inverse curvatures of the coordinates, up to a factor: root mean squares of steps over those of changes."""
         weights = 1 / np.einsum("ij,ij->i", self.S, self.S)
         steps, changes = weights @ self.S**2, weights @ self.Y**2
         known = (steps > 0) & (changes > _EPS**2 * changes.max())
         ratio = np.divide(steps, changes, out=np.ones(self.n), where=known)
         ratio[~known] = np.median(ratio[known]) if known.any() else 1.0
-        scale: Array = np.sqrt(ratio)
-        return scale
+        return np.asarray(np.sqrt(ratio))
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -227,7 +209,7 @@ class LBFGS(Search):
         coordinates = np.arange(len(self.values), len(self.values) + len(y)) % self.n
         offsets = u[np.arange(len(y)), coordinates] - self.x[coordinates]
         self.offsets, self.values = np.append(self.offsets, offsets), np.append(self.values, y)
-        if len(self.values) == self.n * (1 + self._central):
+        if len(self.values) == self.n * (1 + (self.level > 0)):
             self._learn_gradient()
             self.offsets, self.values = np.empty(0), np.empty(0)
             self.stage = Stage.PATH
@@ -242,7 +224,7 @@ class LBFGS(Search):
         with np.errstate(divide="ignore", invalid="ignore"):
             slopes = in_units(v, exponent) / self.offsets
             g = slopes[: self.n]
-            if self._central:
+            if self.level:
                 # Of the parabola through three values: slope = g + curvature * offset / 2 at both offsets.
                 a, b, other = self.offsets[: self.n], self.offsets[self.n :], slopes[self.n :]
                 g = np.where(np.isfinite(g) & np.isfinite(other), (g * b - other * a) / (b - a), g)
@@ -280,9 +262,9 @@ class LBFGS(Search):
     def _after_failure(self) -> None:
         """No length gained: another accuracy, and after the last one again from the finest, without the past."""
         if self.level + 1 < len(self._powers_of_rounding):
-            self.level, self.stage, self.before = self.level + 1, Stage.ROUNDING, None
+            self.level += 1
         elif len(self.S):  # something was gained since it was last forgotten
-            self.S, self.Y = self.S[:0], self.Y[:0]
-            self.level, self.stage, self.before = 1, Stage.ROUNDING, None
+            self.level, self.S, self.Y = 1, self.S[:0], self.Y[:0]
         else:
             self.done = Reason.CONVERGED
+        self.stage, self.before = Stage.ROUNDING, None

@@ -27,32 +27,16 @@ def diagonal(rng: np.random.Generator, x: Array, spacing: float) -> Array:
     """(10, n): points on a random diagonal through x, in the cube."""
     signs = rng.choice([-1.0, 1.0], len(x))
     signs[np.abs(x + 2 * _FAR * signs) > 1] *= -1
-    points: Array = x + np.outer(np.append(spacing * _NEAR, [_FAR, 2 * _FAR]), signs)
-    return points
+    return x + np.outer(np.append(spacing * _NEAR, [_FAR, 2 * _FAR]), signs)
 
 
 def rounding(value: float, y: Array, n: int) -> float:
     """Errors of values over their curvature along a coordinate; the step of a difference should be a power of that.
 
     The errors are told by fourth differences, a part of what Moré and Wild do (2011, Estimating computational noise).
-    Those of the points count, too, where the box is far from 0 and the points fall on steps of x.
+    Those of the points count, too, where the box is far from 0 and the points fall on steps of x. ``y`` (10,) are the
+    values at the points of ``diagonal``; 0 if no errors show, NaN if an evaluation failed.
 
-    Parameters
-    ----------
-    value : float
-        At the point.
-    y : (10,)
-        At the points of ``diagonal``.
-    n : int
-        The dimension.
-
-    Returns
-    -------
-    float
-        0 if no errors show; NaN if an evaluation failed.
-
-    Examples
-    --------
     >>> u = np.vstack([np.full(80, 0.3), diagonal(np.random.default_rng(0), np.full(80, 0.3), SPACINGS[2])])
     >>> y = (u**2).sum(axis=1)
     >>> single = y.astype(np.float32).astype(float)

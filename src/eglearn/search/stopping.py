@@ -16,19 +16,9 @@ def reason_to_stop(
 ) -> Reason | None:
     """Flat, stagnant, or None: the rules of BIPOP-CMA-ES (Hansen 2009), in terms of rounding.
 
-    Parameters
-    ----------
-    history : list of float
-        The best values of the batches so far, under noise their medians. That of this batch is added here, and those
-        that do not matter any more are removed.
-    y : (k,)
-        Finite values of this batch.
-    batches : int
-        How many there were.
-    per_batch : float
-        Dimension over points in a batch.
-    noisy : bool
-        Whether extreme values are luck.
+    ``history`` are the best values of the batches so far, under noise their medians; that of this batch, with the
+    finite values ``y``, is added here, and those that do not matter any more are removed. ``per_batch`` is the
+    dimension over the points in a batch.
     """
     if noisy:
         low, middle, high = np.quantile(y, [0.25, 0.5, 0.75]).tolist()

@@ -121,8 +121,7 @@ class SubspaceTrustRegion(Search):
     def _product(self, p: Array) -> Array:
         """The model's Hessian times p."""
         inner = self.V.T @ p
-        product: Array = self.c * p + self.V @ (self.H @ inner - self.c * inner)
-        return product
+        return self.c * p + self.V @ (self.H @ inner - self.c * inner)
 
     def _metric(self) -> tuple[Array, Array]:
         """A and its inverse: active directions steeper than the rest are as much shorter as makes them equal."""
