@@ -85,6 +85,9 @@ class ActiveSubspace(Search):
     known: int = 0  # how many slopes were measured, in the order of ``_next``
     exponent: int = 0  # the unit of values is 2^exponent
 
+    def _derive(self) -> None:
+        self._first = max(int(self.settings.first * self.n), 1)  # coordinates of the first comparison
+
     def _begin(self, start: Array) -> None:
         self.start, self.order = start.copy(), self.rng.permutation(self.n)
         self.points, self.values = np.empty((0, self.n)), np.empty(0)
@@ -114,11 +117,6 @@ class ActiveSubspace(Search):
         round in the metric of the curvatures' roots.
         """
         return float((directions_in(self.g) / self.n) ** 0.25)
-
-    @property
-    def _first(self) -> int:
-        """Coordinates of the first comparison."""
-        return max(int(self.settings.first * self.n), 1)
 
     def _next(self) -> tuple[Indices, Indices]:
         """Points and coordinates of the next slopes: some of all points, then the others, one point after the other."""

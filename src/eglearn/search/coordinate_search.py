@@ -21,17 +21,12 @@ class CoordinateSearchSettings(Settings):
     """Constants of ``CoordinateSearch``."""
 
     trusted: bool = setting(
-        False,
-        "the function was separable elsewhere: a start that is the best on all profiles needs no proof",
-        "ours",
-        FLAG,
+        False, "the function was separable elsewhere: a start that is best on all profiles needs no proof", "ours", FLAG
     )
     grid: int = setting(10, "points of the first grid, per coordinate", "ours", whole(2))
     profile: int = setting(100, "points of a whole profile", "ours", whole(3))
     every: int = setting(30, "points per coordinate between two tests", "ours", whole(1))
-    separable: float = setting(
-        0.5, "combined gain over the sum of single gains from which on a function counts as separable", "ours"
-    )
+    separable: float = setting(0.5, "combined gain over the sum of single gains, at least, if separable", "ours")
     additive: float = setting(0.01, "how close to 1 that ratio is for a sum over coordinates", "ours")
     shortest: float = setting(1e-9, "an interval this short is not worth a point", "ours")
     gain: float = setting(1e-3, "what a point must gain: share of the profile's median above its best", "STEP 1994")
@@ -113,13 +108,12 @@ class CoordinateSearch(Search):
         return u
 
     def _new_places(self) -> Array:
-        """(n, k)"""
         if self.points.shape[1] == 1:
             return np.tile(np.linspace(-1, 1, self.settings.grid), (self.n, 1))
         count = min(math.ceil(4 / self.n), self.settings.profile + 1 - self.points.shape[1])
         left = np.argsort(self._needed_curvature(), axis=1, kind="stable")[:, :count]
-        middle: Array = 0.5 * np.take_along_axis(self.points, left, 1)
-        return middle + 0.5 * np.take_along_axis(self.points, left + 1, 1)
+        low, high = np.take_along_axis(self.points, left, 1), np.take_along_axis(self.points, left + 1, 1)
+        return np.asarray(0.5 * low + 0.5 * high)
 
     def _combined(self) -> tuple[Array, Array]:
         """The point of the best places of all profiles, and their values."""
@@ -131,8 +125,10 @@ class CoordinateSearch(Search):
 
     def _needed_curvature(self) -> Array:
         """(n, k - 1): of a parabola through both ends of the interval that dips below the best by the least gain."""
-        s, gaps = self.settings, self._gaps()
-        rounding = in_units(np.abs(self.values).max(axis=1) * _ROUNDING, self._exponent())
+        s, exponent = self.settings, self._exponent()
+        scaled = in_units(self.values - self.value, exponent)
+        gaps = scaled - scaled.min(axis=1, keepdims=True)  # values above the best of their profile
+        rounding = in_units(np.abs(self.values).max(axis=1) * _ROUNDING, exponent)
         least = np.maximum(s.gain * np.median(gaps, axis=1), rounding)[:, None]
         least[least == 0] = 1.0  # all values are 0: only the widths count
         roots = np.sqrt(gaps + least)
@@ -142,12 +138,6 @@ class CoordinateSearch(Search):
 
     def _exponent(self) -> int:
         return exponent_of(self.values - self.value)
-
-    def _gaps(self) -> Array:
-        """(n, k): values above the best of their profile, in units of the largest."""
-        scaled = in_units(self.values - self.value, self._exponent())
-        gaps: Array = scaled - scaled.min(axis=1, keepdims=True)
-        return gaps
 
     def _learn(self, u: Array, y: Array) -> None:
         self._note_best(u, y)
@@ -173,19 +163,21 @@ class CoordinateSearch(Search):
         y = np.where(np.isfinite(y), y, np.nanmax(np.append(y, self.values.max()))).reshape(self.n, count)
         points, values = np.hstack([self.points, self.places]), np.hstack([self.values, y])
         order = np.argsort(points, axis=1, kind="stable")
-        before = self.points.shape[1] - 1
         self.points, self.values = np.take_along_axis(points, order, 1), np.take_along_axis(values, order, 1)
-        after = before + count
-        s = self.settings
+        s, after = self.settings, self.points.shape[1] - 1
+        before = after - count
         self.testing = before == 0 or after >= s.profile or after // s.every > before // s.every
 
     def _judge(self, combined: Array) -> None:
-        exponent = self._exponent()
-        singles = in_units(self._combined()[1] - self.value, exponent)
+        exponent, (places, values) = self._exponent(), self._combined()
+        singles = in_units(values - self.value, exponent)
         single = float(np.sum(singles))
         one_at_a_time = bool(self.waiting)
         if one_at_a_time:
-            self._move(combined)
+            j = self.waiting.pop(0)
+            if combined[0] < self.moved_y:  # the move helped, and stays
+                self.moved, self.moved_y = self.moved.copy(), float(combined[0])
+                self.moved[j] = places[j]
             if self.waiting:
                 return
             combined = np.array([self.moved_y])
@@ -195,20 +187,8 @@ class CoordinateSearch(Search):
             self.waiting = [int(j) for j in np.argsort(singles, kind="stable") if singles[j] < 0]
             self.moved, self.moved_y = self.centre, self.value
             return
-        self.testing = False
-        if not self._is_separable(single):
+        self.testing, s = False, self.settings
+        if not (self.ratio >= s.separable if single < 0 else single > 0 and (s.trusted or self.adds_up)):
             self.done = Reason.NOT_SEPARABLE
-        elif self.points.shape[1] > self.settings.profile:
+        elif self.points.shape[1] > s.profile:
             self.done = Reason.SEPARABLE
-
-    def _is_separable(self, single: float) -> bool:
-        if single < 0:
-            return bool(self.ratio >= self.settings.separable)
-        return single > 0 and (self.settings.trusted or self.adds_up)
-
-    def _move(self, tried: Array) -> None:
-        """Keep the first waiting coordinate's move if it helped."""
-        j = self.waiting.pop(0)
-        if tried[0] < self.moved_y:
-            self.moved, self.moved_y = self.moved.copy(), float(tried[0])
-            self.moved[j] = self._combined()[0][j]

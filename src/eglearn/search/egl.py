@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Array, Mask
+from .._typing import Array
 from ..learning.memory import Replay
 from ..learning.models import CurvedFit, Fit, Model, gradient_model
 from ..learning.output import OutputMap
@@ -71,8 +71,6 @@ class GradientLearning(ModelSearch):
         """The value of the last candidate."""
         return self.values[-1] if self.values else math.nan
 
-    # --- explore ------------------------------------------------------------------------------------------------
-
     def propose(self) -> Array:
         """The candidate and samples around it; more of them where the region is new."""
         count = self._m if self.warm else self._m * self.settings.warmup_factor
@@ -84,8 +82,6 @@ class GradientLearning(ModelSearch):
         super().hear(u, y)
         if len(y) > 1:
             self.memory.add(u, y, self.region)
-
-    # --- learn --------------------------------------------------------------------------------------------------
 
     def _learn(self, u: Array, y: Array) -> None:
         self._note_best(u, y)
@@ -108,7 +104,7 @@ class GradientLearning(ModelSearch):
 
     def _judge(self, value: float) -> None:
         """Keep count of good and bad candidates; a failed one is bad."""
-        last = self.values[-1] if self.values else math.nan
+        last = self.value_now
         if self.settings.shrink_rule == "row":  # alg. 3: worse than the candidate before; a tie is not worse
             improved, worse = value <= last, value > last
         else:
@@ -150,8 +146,6 @@ class GradientLearning(ModelSearch):
     def _return_to_best(self) -> None:
         self.candidate = self.region.to_z(self.best_u)
 
-    # --- step ---------------------------------------------------------------------------------------------------
-
     def _fit(self) -> Fit:
         v = self.output(self.memory.y)
         # Maps without a squash may leave values whose squares overflow: these are learned from in a larger unit. Only
@@ -160,8 +154,7 @@ class GradientLearning(ModelSearch):
         return self._model.fit(self.memory.samples(v, self.candidate), self._dither(), self.rng)
 
     def _dither(self) -> float:
-        """The radius of the perturbed mean-gradient."""
-        return 0.0
+        return 0.0  # the radius of the perturbed mean-gradient
 
     def _step(self, u: Array, y: Array) -> None:
         if self.settings.jump:
@@ -177,17 +170,11 @@ class GradientLearning(ModelSearch):
     def _step_along(self, fit: Fit, gradient: Array) -> Array:
         return gradient_step(gradient, self.settings.alpha, self.epsilon if self.settings.cap else None)
 
-    # --- state --------------------------------------------------------------------------------------------------
-
     def progress(self) -> dict[str, float]:
         """Of the candidate, the region and the model."""
-        return {
-            "candidate": self.value_now,
-            "epsilon": self.epsilon,
-            "region": float(np.max(self.region.sigma)),
-            "gradient_norm": float(np.linalg.norm(self.gradient)),
-            "loss": self.loss,
-        }
+        region, norm = float(np.max(self.region.sigma)), float(np.linalg.norm(self.gradient))
+        candidate = {"candidate": self.value_now, "epsilon": self.epsilon}
+        return candidate | {"region": region, "gradient_norm": norm, "loss": self.loss}
 
 
 @dataclass(init=False, eq=False, repr=False)
@@ -211,15 +198,10 @@ class ExplicitGradientLearning(GradientLearning):
         if self.settings.step_kind == "gradient":
             return super()._step_along(fit, gradient)
         assert isinstance(fit, CurvedFit)  # the settings allow these steps for no other model
-        return newton_step(fit, gradient, self.epsilon * self._known_share(), self._may_move(-gradient))
-
-    def _known_share(self) -> float:
-        """How far the curvature can be trusted: fewer samples than unknowns see it in part of the directions only."""
+        # How far the curvature can be trusted: fewer samples than unknowns see it in part of the directions only.
         unknowns = self.n * (self.n + 3) / 2
-        return min(1.0, math.sqrt(len(self.memory.y) / unknowns))
-
-    def _may_move(self, descent: Array) -> Mask:
-        """Coordinates that are not at a face of the region towards which ``descent`` points."""
-        u, region = self.favorite_u, self.region
-        at_low, at_high = u <= region.mu - region.sigma, u >= region.mu + region.sigma
-        return ~((at_low & (descent < 0)) | (at_high & (descent > 0)))
+        known = min(1.0, math.sqrt(len(self.memory.y) / unknowns))
+        # Coordinates at a face of the region towards which the descent points may not move.
+        u, low, high = self.favorite_u, self.region.mu - self.region.sigma, self.region.mu + self.region.sigma
+        held = ((u <= low) & (gradient > 0)) | ((u >= high) & (gradient < 0))
+        return newton_step(fit, gradient, self.epsilon * known, ~held)

@@ -29,9 +29,7 @@ class SubspaceTrustRegionSettings(Settings):
     inside: float = setting(1 / 3, "share of a batch that is sampled in them", "ours", FRACTION)
     every: int = setting(3, "batches between two changes of the directions", "ours", whole(1))
     condition: float = setting(1e8, "curvatures above that of the rest are divided out to this ratio at most", "ours")
-    shrink: float = setting(
-        0.75, "factor of a shrinking radius", "ours: slow, since a batch renews only a small part of the gradient"
-    )
+    shrink: float = setting(0.75, "factor of a shrinking radius", "ours: a batch renews little of the gradient")
     far: float = setting(10.0, "samples farther outside the active directions, in radii, are left out", "ours")
     remembered: int = setting(3, "samples that are remembered, by the number in a fit", "ours", whole(1))
 
@@ -88,9 +86,7 @@ class SubspaceTrustRegion(Search):
 
     def propose(self) -> Array:
         """The candidate and samples around it, or, after a bad prediction, around the best point."""
-        candidate = self.best_u
-        if self.batches:
-            candidate = self._candidate()
+        candidate = self._candidate() if self.batches else self.best_u
         self.inside = min(int(self.settings.inside * self._m), self.V.shape[1])
         self.at_candidate = self.batches == 0 or self.ratio > self._trust.fair
         self.middle = candidate if self.at_candidate else self.best_u
@@ -101,18 +97,15 @@ class SubspaceTrustRegion(Search):
 
     def _candidate(self) -> Array:
         """The model's minimum in the metric that shortens steep active directions, clipped to the cube."""
-        k = self.V.shape[1]
         A, _ = self._metric()
         inner = self.V.T @ self.g
         outer = self.g - self.V @ inner
         slope = length(outer)
-        H = np.zeros((k + 1, k + 1))
-        H[:k, :k], H[k, k] = A @ self.H @ A, self.c
-        z = ball_step(np.append(A @ inner, slope), H, self.delta)
-        p = self.V @ (A @ z[:k])
+        z = ball_step(np.append(A @ inner, slope), _bordered(A @ self.H @ A, self.c), self.delta)
+        p = self.V @ (A @ z[:-1])
         if slope > 0:
-            p += outer * (z[k] / slope)
-        candidate: Array = np.clip(self.best_u + p, -1, 1)
+            p += outer * (z[-1] / slope)
+        candidate = np.asarray(np.clip(self.best_u + p, -1, 1))
         p = candidate - self.best_u
         self.predicted = -float(self.g @ p + 0.5 * p @ self._product(p))
         self.reach = length(z) / self.delta
@@ -133,8 +126,7 @@ class SubspaceTrustRegion(Search):
         """Random orthonormal active directions, in the metric."""
         if count == 0:
             return np.empty((0, self.n))
-        q, _ = np.linalg.qr(self.rng.standard_normal((self.V.shape[1], count)))
-        A, _ = self._metric()
+        q, A = np.linalg.qr(self.rng.standard_normal((self.V.shape[1], count)))[0], self._metric()[0]
         directions: Array = (self.V @ (A @ q)).T
         return directions
 
@@ -173,8 +165,7 @@ class SubspaceTrustRegion(Search):
         self._note_best(u, y)
         self.g = self.g + self._product(self.best_u - before)
         self.batches += 1
-        kept = np.flatnonzero(np.isfinite(y[: 1 + self.inside]))
-        s = self.settings
+        kept, s = np.flatnonzero(np.isfinite(y[: 1 + self.inside])), self.settings
         size = s.remembered * LeastChangeSettings().count(s.active)
         self.u, self.y = np.vstack([self.u, u[kept]])[-size:], np.append(self.y, y[kept])[-size:]
         if first or self.batches % s.every == 0:
@@ -225,10 +216,7 @@ class SubspaceTrustRegion(Search):
             outer = self.g - self.V @ (self.V.T @ self.g)
         outer /= length(outer)
         outer -= self.V @ (self.V.T @ outer)
-        k = self.V.shape[1]
-        H = np.zeros((k + 1, k + 1))
-        H[:k, :k], H[k, k] = self.H, self.c
-        self.V, self.H = np.column_stack([self.V, outer / length(outer)]), H
+        self.V, self.H = np.column_stack([self.V, outer / length(outer)]), _bordered(self.H, self.c)
 
     def _fit(self) -> None:
         """Learn H and the gradient in the active directions."""
@@ -247,3 +235,10 @@ class SubspaceTrustRegion(Search):
         g, _ = model.learn(samples, values, np.zeros(len(slope)), 0.0, self.delta * A, inverse / self.delta)
         self.H = np.ldexp(model.H, model.exponent)
         self.g = self.g + self.V @ (np.ldexp(inverse.T @ g / self.delta, model.exponent) - slope)
+
+
+def _bordered(H: Array, c: float) -> Array:
+    """H with one more direction, of the curvature c."""
+    bordered = np.pad(H, (0, 1))
+    bordered[-1, -1] = c
+    return bordered
