@@ -43,8 +43,7 @@ class Loop(Stateful):
     @property
     def search(self) -> Search:
         """Its search."""
-        assert self.lane.search is not None
-        return self.lane.search
+        return self.lane.running
 
     def propose(self) -> Array:
         """The next batch."""
@@ -187,16 +186,14 @@ class Auto(Search):
         if scout.scouting or self.used == len(y):
             # A point from elsewhere may have come meanwhile, where the search has begun then.
             scout.lost = math.isnan(board.best_y) and scout.look(u, y)
-            if scout.lost:
-                return
-        if scout.scouting:
+        if scout.lost or scout.scouting:
             self._end_scouting(u, y)
             return
         tried = self.repeats.on_trial
         u, y = self.repeats.take(u, y)
-        if tried and self.noisy is not None:
-            self.noisy.ended_u, self.noisy.ended_value = self.repeats.u, self.repeats.y
         if self.noisy is not None:
+            if tried:
+                self.noisy.ended_u, self.noisy.ended_value = self.repeats.u, self.repeats.y
             self.noisy.learn(u, y)
             return
         self.loop.learn(u, y)
@@ -206,8 +203,8 @@ class Auto(Search):
             self.noisy = NoisyEvolution.begun(self.rng, self.plan.noise, place, gained)
 
     def _end_scouting(self, u: Array, y: Array) -> None:
-        """Begin the search at the best point; it has begun already if that came from elsewhere."""
-        if not np.isfinite(y).any():
+        """Begin the search at the best point, unless lost; it has begun already if that came from elsewhere."""
+        if self.scout.lost or not np.isfinite(y).any():
             return
         if math.isnan(self.loop.board.best_y):
             self._begin_at(self.scout.best(u, y))
@@ -234,9 +231,6 @@ class Auto(Search):
     def progress(self) -> dict[str, float]:
         """Of the active search; ``restarts`` and ``noisy`` besides."""
         noisy = self.noisy is not None
-        return {
-            "candidate": self.favorite[1] if noisy else self.active.best_y,
-            "epsilon": self.radius,
-            "restarts": float(self.restarts),
-            "noisy": float(noisy),
-        }
+        candidate = self.favorite[1] if noisy else self.active.best_y
+        counts = {"restarts": float(self.restarts), "noisy": float(noisy)}
+        return {"candidate": candidate, "epsilon": self.radius} | counts

@@ -24,20 +24,14 @@ class RepeatsSettings(Settings):
     """Constants of ``Repeats``."""
 
     matters: float = setting(0.01, "noise below this share of the spread of values in a batch does not matter", "ours")
-    strikes: int = setting(
-        3, "noise matters once it is more than the gain so many times more often than not", "ours", whole(1)
-    )
-    negligible: float = setting(
-        1e-6, "noise below this share of all that was gained is no reason to stop looking elsewhere", "ours"
-    )
+    strikes: int = setting(3, "it matters once it is above the gain so many times more than not", "ours", whole(1))
+    negligible: float = setting(1e-6, "noise below this share of all that was gained does not matter either", "ours")
     rarely: float = setting(2.0, "evaluations until the next repetition by those so far, if all were repeated", "ours")
     often: float = setting(1.25, "the same if one was not", "ours")
     rounding: float = setting(2.0**-48, "differences below this share of the values are sums in another order", "ours")
     enough: int = setting(4, "points of a batch that can tell a spread", "ours", whole(2))
     trials: int = setting(20, "evaluations of the point where the search under noise begins", "ours", whole(1))
-    surely: float = setting(
-        0.75, "quantile of their values that stands for it", "the median is below it with 98 %: sign test"
-    )
+    surely: float = setting(0.75, "quantile that stands for their value", "the median is below with 98 %: sign test")
 
 
 @dataclass
@@ -110,9 +104,7 @@ class Repeats(Stateful):
             self.strikes = max(self.strikes - 1, 0)
             self.before = again
             return
-        self.differed = True
-        gain = self.before - again
-        in_all = self.middle - again
+        self.differed, gain, in_all = True, self.before - again, self.middle - again
         if apart > max(s.matters * (high - low), s.negligible * in_all):
             self.strikes = max(self.strikes + (1 if apart > gain else -1), 0)  # by luck, noise looks like gain
         self.before = again
@@ -182,8 +174,7 @@ class NoisyEvolution(Stateful):
     def _next(self, p: CMAES | DiagonalES) -> None:
         if self.leads:
             self.ended_u, self.ended_value = p.mean, self.value
-        self.ended += 1
-        plan = self.plan
+        self.ended, plan = self.ended + 1, self.plan
         if p.done is Reason.STAGNANT:  # noise hides what is left to gain there: more points see more
             self.size *= 2
             self._begin(p.mean, min(4 * p.radius, plan.sigma))

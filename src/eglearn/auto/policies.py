@@ -79,8 +79,6 @@ class Shares(Policy):
         else:
             self._after_current(board, lanes)
 
-    # --- turns --------------------------------------------------------------------------------------------------
-
     def _after_descent(self, board: Board, lanes: list[Lane]) -> None:
         lane, opening = lanes[self.turn], self.current == self.turn
         descent, over = lane.running, lane.running.done is not None
@@ -115,8 +113,6 @@ class Shares(Policy):
 
     def _descent_may_go_on(self, board: Board) -> bool:
         return self.descent_open and self.descent_used < self.plan.first * board.used
-
-    # --- order --------------------------------------------------------------------------------------------------
 
     def _finish(self, board: Board, lanes: list[Lane], lane: Lane) -> None:
         """The current search is over: account for it and begin the next."""
@@ -155,8 +151,7 @@ class Shares(Policy):
     def _lagging(self, lanes: list[Lane]) -> int:
         """The restart that lags most behind its share."""
         kinds = [k for k, lane in enumerate(lanes) if isinstance(lane, Restarts) and lane.plan.shares]
-        ranks = self.plan.ranks
-        share = np.empty(len(kinds))
+        ranks, share = self.plan.ranks, np.empty(len(kinds))
         best_first = np.argsort([self.reached[k] for k in kinds], kind="stable")
         share[best_first] = [ranks[min(i, len(ranks) - 1)] for i in range(len(kinds))]
         return kinds[int(np.argmin(np.array([self.spent[k] for k in kinds]) / share))]

@@ -132,8 +132,6 @@ class CMAES(Search):
         elif self.radius < self.settings.smallest:
             self.done = Reason.CONVERGED
 
-    # --- the distribution ---------------------------------------------------------------------------------------
-
     def _adapt(self, u: Array, injected: int | None) -> None:
         """Move mean, paths, C and sigma; ``u`` are the points that did not fail, the best first."""
         n = self.n
@@ -164,8 +162,6 @@ class CMAES(Search):
             self.D = np.sqrt(np.maximum(variances, variances[-1] / self.settings.largest_ratio**2))
             self.decomposed = self.batches
 
-    # --- the model ----------------------------------------------------------------------------------------------
-
     def _judge_model(self, wins: bool, worse_than_half: bool) -> None:
         s = self.settings
         self.hits = [*self.hits, wins][-s.counted :]
@@ -187,8 +183,6 @@ class CMAES(Search):
         A, inverse = self.B * (self.D * scale), (self.B / (self.D * scale)).T
         g, H = self.model.learn(self.u, self.y, self.best_u, self.best_y, A, inverse)
         return np.clip(self.best_u + A @ ball_step(g, H, self.trust), -1, 1)
-
-    # --- the end ------------------------------------------------------------------------------------------------
 
     def _reason_to_stop(self, y: Array) -> Reason | None:
         s = self.settings

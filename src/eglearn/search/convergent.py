@@ -90,8 +90,7 @@ class ConvergentGradientLearning(ModelSearch):
             self._step(u, y)
 
     def _step(self, u: Array, y: Array) -> None:
-        good = np.isfinite(y)
-        data = Replay(1)
+        good, data = np.isfinite(y), Replay(1)
         data.add(u[good], y[good], self._cube)
         if not len(data):
             return
@@ -111,10 +110,6 @@ class ConvergentGradientLearning(ModelSearch):
 
     def progress(self) -> dict[str, float]:
         """In the user's values."""
-        return {
-            "candidate": self.value,
-            "epsilon": self.epsilon,
-            "alpha": self.alpha * ENTERS,
-            "gradient_norm": self.gradient_norm / ENTERS,
-            "loss": self.loss,
-        }
+        alpha, norm = self.alpha * ENTERS, self.gradient_norm / ENTERS
+        candidate = {"candidate": self.value, "epsilon": self.epsilon}
+        return candidate | {"alpha": alpha, "gradient_norm": norm, "loss": self.loss}

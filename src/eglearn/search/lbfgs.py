@@ -176,8 +176,6 @@ class LBFGS(Search):
         ratio[~known] = np.median(ratio[known]) if known.any() else 1.0
         return np.asarray(np.sqrt(ratio))
 
-    # --- learning -----------------------------------------------------------------------------------------------
-
     def _learn(self, u: Array, y: Array) -> None:
         self._note_best(u, y)
         self.begins = self.stage in (Stage.PATH, Stage.SHORTER)

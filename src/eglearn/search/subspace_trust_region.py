@@ -82,8 +82,6 @@ class SubspaceTrustRegion(Search):
         """The trust region's."""
         return self.delta
 
-    # --- proposing ----------------------------------------------------------------------------------------------
-
     def propose(self) -> Array:
         """The candidate and samples around it, or, after a bad prediction, around the best point."""
         candidate = self._candidate() if self.batches else self.best_u
@@ -144,8 +142,6 @@ class SubspaceTrustRegion(Search):
         size = np.sqrt(np.einsum("ij,ij->i", q, q))[:, None]
         directions: Array = np.divide(q, size, out=np.zeros_like(q), where=size > 0)
         return directions
-
-    # --- learning -----------------------------------------------------------------------------------------------
 
     def _learn(self, u: Array, y: Array) -> None:
         first = self.batches == 0

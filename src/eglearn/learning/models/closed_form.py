@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.random import Generator
 from scipy import linalg
 
 from ..._typing import Array
@@ -29,6 +30,8 @@ from .settings import FieldSettings
 # Huber fits are reweighted least squares. The loss falls in every round; rounds end when one gains less than a
 # millionth, far below what sampling noise does to the gradient.
 _ROUNDS, _GAIN = 30, 1e-6
+
+Parts = tuple[Array, Array, Array]  # b and the two factors of H
 
 
 @dataclass(frozen=True)
@@ -55,13 +58,8 @@ class ClosedForm:
         return self.left @ self.right
 
 
-class _ClosedFormModel(Model):
-    def __init__(self, settings: FieldSettings) -> None:
-        self.settings = settings
-
-
-class Constant(_ClosedFormModel):
-    """One gradient for all points: least squares over all pairs (theorem 1).
+class Constant(Model):
+    """One gradient for all points, that of the potential b . z: least squares over all pairs (theorem 1).
 
     >>> z = np.random.default_rng(0).standard_normal((8, 3))
     >>> samples = Samples(z, z @ [1.0, 2.0, 3.0], (8,), np.zeros(3))
@@ -69,13 +67,36 @@ class Constant(_ClosedFormModel):
     [1.0, 2.0, 3.0]
     """
 
-    def fit(self, samples: Samples, radius: float = 0.0, rng: np.random.Generator | None = None) -> ClosedForm:
+    def __init__(self, settings: FieldSettings) -> None:
+        self.settings = settings
+
+    def fit(self, samples: Samples, radius: float = 0.0, rng: Generator | None = None) -> ClosedForm:
         """Least squares; a dither of the argument does not change a constant."""
-        return _fit_potential(samples, _Linear(), self.settings)
+        return _fit_potential(samples, self, self.settings)
+
+    def count(self, n: int) -> int:
+        """Number of the potential's features."""
+        return n
+
+    def features(self, z: Array) -> Array:
+        """Features of the points."""
+        return z
+
+    def kernel(self, inner: Array) -> Array:
+        """Inner products of features, from those of points."""
+        return inner
+
+    def from_features(self, w: Array, n: int) -> Parts:
+        """The field with these coefficients of the features."""
+        return w, np.empty((n, 0)), np.empty((0, n))
+
+    def from_samples(self, w: Array, z: Array) -> Parts:
+        """The field whose coefficients are the sum of w_k times the features of z_k."""
+        return self.from_features(w @ z, z.shape[1])
 
 
-class Affine(_ClosedFormModel):
-    """Gradient and curvature together; see the module's text.
+class Affine(Constant):
+    """Gradient and curvature together, of b . z + z H z / 2, scaled so that the coefficients' norm is that of (b, H).
 
     >>> z = np.random.default_rng(0).standard_normal((40, 2))
     >>> samples = Samples(z, z[:, 0] ** 2 + z[:, 0] * z[:, 1], (20, 20), np.zeros(2))
@@ -83,15 +104,39 @@ class Affine(_ClosedFormModel):
     [[2.0, 1.0], [1.0, 0.0]]
     """
 
-    def fit(self, samples: Samples, radius: float = 0.0, rng: np.random.Generator | None = None) -> ClosedForm:
+    def fit(self, samples: Samples, radius: float = 0.0, rng: Generator | None = None) -> ClosedForm:
         """Least squares on a quadratic where that is the loss; iterations otherwise."""
         if self.settings.pair_order == "trapezoid" and not radius > 0:
-            return _fit_potential(samples, _Quadratic(), self.settings)
+            return _fit_potential(samples, self, self.settings)
         return _fit_iteratively(samples, radius, rng or np.random.default_rng(0), self.settings)
+
+    def count(self, n: int) -> int:
+        """Those of b, and those of H on and above its diagonal."""
+        return n * (n + 3) // 2
+
+    def features(self, z: Array) -> Array:
+        """Coordinates and their products."""
+        i, j = np.triu_indices(z.shape[1])
+        return np.concatenate([z, z[:, i] * z[:, j] * np.where(i == j, 0.5, np.sqrt(0.5))], axis=1)
+
+    def kernel(self, inner: Array) -> Array:
+        """Inner products of features, from those of points."""
+        return inner + inner**2 / 4
+
+    def from_features(self, w: Array, n: int) -> Parts:
+        """The field with these coefficients of the features."""
+        i, j = np.triu_indices(n)
+        h = np.zeros((n, n))
+        h[i, j] = w[n:] * np.where(i == j, 1.0, np.sqrt(0.5))
+        h[j, i] = h[i, j]
+        return w[:n], h, np.eye(n)
+
+    def from_samples(self, w: Array, z: Array) -> Parts:
+        """The field whose coefficients are the sum of w_k times the features of z_k."""
+        return w @ z, z.T * (w / 2), z
 
 
 CLOSED_FORMS = {"constant": Constant, "affine": Affine}
-_Parts = tuple[Array, Array, Array]  # b and the two factors of H
 
 
 def _standardised(samples: Samples) -> tuple[Array, float]:
@@ -114,59 +159,7 @@ def _huber_weight(residual: Array) -> Array:
     return 1 / np.maximum(np.abs(residual), 1.0)
 
 
-# --- the gradient of a potential -------------------------------------------------------------------------------
-#
-# With fewer samples than features the dual problem (one unknown a sample) is the smaller one and has the same
-# solution, so the cost never exceeds samples^3 and nothing of size n^4 is ever built.
-
-
-class _Linear:
-    """The potential b . z."""
-
-    def count(self, n: int) -> int:
-        return n
-
-    def features(self, z: Array) -> Array:
-        return z
-
-    def kernel(self, inner: Array) -> Array:
-        """Inner products of features, from those of points."""
-        return inner
-
-    def from_features(self, w: Array, n: int) -> _Parts:
-        """The field with these coefficients of the features."""
-        return w, np.empty((n, 0)), np.empty((0, n))
-
-    def from_samples(self, w: Array, z: Array) -> _Parts:
-        """The field whose coefficients are the sum of w_k times the features of z_k."""
-        return self.from_features(w @ z, z.shape[1])
-
-
-class _Quadratic(_Linear):
-    """The potential b . z + z H z / 2, scaled so that the coefficients' norm is that of (b, H)."""
-
-    def count(self, n: int) -> int:
-        return n * (n + 3) // 2
-
-    def features(self, z: Array) -> Array:
-        i, j = np.triu_indices(z.shape[1])
-        return np.concatenate([z, z[:, i] * z[:, j] * np.where(i == j, 0.5, np.sqrt(0.5))], axis=1)
-
-    def kernel(self, inner: Array) -> Array:
-        return inner + inner**2 / 4
-
-    def from_features(self, w: Array, n: int) -> _Parts:
-        i, j = np.triu_indices(n)
-        h = np.zeros((n, n))
-        h[i, j] = w[n:] * np.where(i == j, 1.0, np.sqrt(0.5))
-        h[j, i] = h[i, j]
-        return w[:n], h, np.eye(n)
-
-    def from_samples(self, w: Array, z: Array) -> _Parts:
-        return w @ z, z.T * (w / 2), z
-
-
-def _fit_potential(samples: Samples, form: _Linear, s: FieldSettings) -> ClosedForm:
+def _fit_potential(samples: Samples, form: Constant, s: FieldSettings) -> ClosedForm:
     """Ridge least squares over all pairs; for Huber's penalty, reweighted until it stops falling."""
     points, size = _standardised(samples)
     differences = _centring(samples)
@@ -182,9 +175,13 @@ def _fit_potential(samples: Samples, form: _Linear, s: FieldSettings) -> ClosedF
 
 
 def _solve(
-    points: Array, v: Array, form: _Linear, ridge: float, differences: Callable[[Array], Array]
-) -> tuple[_Parts, Array]:
-    """The field, and the errors v - q at the samples."""
+    points: Array, v: Array, form: Constant, ridge: float, differences: Callable[[Array], Array]
+) -> tuple[Parts, Array]:
+    """The field, and the errors v - q at the samples.
+
+    With fewer samples than features the dual problem (one unknown a sample) is the smaller one and has the same
+    solution, so the cost never exceeds samples^3 and nothing of size n^4 is ever built.
+    """
     count, n = points.shape
     # Relative to a sample's features, so that the ridge means the same in every unit and dimension.
     damping, target = ridge * float(np.mean(form.kernel(np.sum(points**2, axis=1)))), differences(v)
@@ -239,10 +236,7 @@ def _weighted_differences(samples: Samples, e: Array) -> Callable[[Array], Array
     return lambda a: np.concatenate([r @ part for r, part in zip(roots, samples.batches(a), strict=True)])
 
 
-# --- the affine model with the first-order loss, or with a dithered argument ------------------------------------
-
-
-def _fit_iteratively(samples: Samples, radius: float, rng: np.random.Generator, s: FieldSettings) -> ClosedForm:
+def _fit_iteratively(samples: Samples, radius: float, rng: Generator, s: FieldSettings) -> ClosedForm:
     """Least squares over all pairs by LSMR: each product costs N n (n + m), no matrix of pairs is built."""
     from scipy.sparse.linalg import LinearOperator, lsmr
 

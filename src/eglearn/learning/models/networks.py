@@ -29,12 +29,8 @@ _CHUNK = 4096
 class NetworkFit:
     """The network as it stands after a fit; the next fit of the same model changes it."""
 
-    function: Callable[[Array], Array]
+    gradient: Callable[[Array], Array]
     loss: float
-
-    def gradient(self, z: Array) -> Array:
-        """Gradients (k, n) at points (k, n)."""
-        return self.function(z)
 
 
 class _Network(Model):
@@ -94,11 +90,9 @@ class _Network(Model):
         self._new_optimiser()
         for parameter, known in zip(self.net.parameters(), state["moments"], strict=True):
             if known is not None:
-                self.optimiser.state[parameter] = {
-                    "step": torch.tensor(known["step"]),
-                    "exp_avg": torch.from_numpy(known["first"].copy()).to(self.device),
-                    "exp_avg_sq": torch.from_numpy(known["second"].copy()).to(self.device),
-                }
+                first, second = (torch.from_numpy(known[name].copy()).to(self.device) for name in ("first", "second"))
+                moments = {"step": torch.tensor(known["step"]), "exp_avg": first, "exp_avg_sq": second}
+                self.optimiser.state[parameter] = moments
 
     def environment(self) -> dict[str, Any]:
         """What else the last bits depend on."""
@@ -195,10 +189,8 @@ class GradientNetwork(_Network):
 
     def _single_pairs(self, samples: Samples, base: Array, radius: float, rng: Generator) -> Callable[[], Tensor]:
         """One random partner an anchor, as the paper trains: distinct anchors from the whole replay."""
-        s, n = self.settings, self.n
-        sizes = np.array(samples.sizes)
-        starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
-        size_of = np.repeat(sizes, sizes)
+        s, n, sizes = self.settings, self.n, np.array(samples.sizes)
+        starts, size_of = np.repeat(np.cumsum(sizes) - sizes, sizes), np.repeat(sizes, sizes)
         count = min(s.minibatch, len(samples.v))
 
         def loss() -> Tensor:
