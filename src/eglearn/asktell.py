@@ -65,9 +65,8 @@ class AskTell:
         expected = self.settings_class()
         self.settings: Any = expected() if settings is None else settings
         if not isinstance(self.settings, expected):
-            raise TypeError(
-                f"settings has the type {type(settings).__name__}: the algorithm {self.name!r} takes {expected.__name__}"
-            )
+            given = type(settings).__name__
+            raise TypeError(f"settings has the type {given}: the algorithm {self.name!r} takes {expected.__name__}")
         self._rng = np.random.Generator(np.random.PCG64(seed))
         self._begin()
 
