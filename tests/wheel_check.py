@@ -29,7 +29,7 @@ sys.exit(f"import eglearn loads {early}" if early else 0)
 WITHOUT_TORCH = """
 import eglearn
 try:
-    eglearn.EGL([(-1, 1)] * 2, budget=10, settings=eglearn.Settings.for_model("fc"))
+    eglearn.EGL([(-1, 1)] * 2, budget=10, settings=eglearn.EGLSettings(model="fc"))
 except ImportError as error:
     print(error)
     assert "eglearn[nn]" in str(error), "the message does not say what to install"

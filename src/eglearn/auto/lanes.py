@@ -60,8 +60,7 @@ class Board(Stateful):
     best_u: Array
     best_y: float = math.nan
     used: int = 0
-    failed: bool = False
-    """Whether the last batch failed as a whole: the next restart begins at the best point, where values are."""
+    failed: bool = False  # whether the last batch failed as a whole: restarts begin at the best point, where values are
     restarts: int = 0
     doublings: int = 0  # how often the large population doubled
     longest: int = 0  # evaluations of the longest search
@@ -161,12 +160,12 @@ class Restarts(Lane):
 
     def begin(self, board: Board) -> bool:
         """From a new place."""
-        p, rng = self.plan, board.rng
+        p, rng, usual = self.plan, board.rng, default_batch(board.n)
         if p.population is Population.DOUBLED:
             board.doublings += 1
-            self.size = default_batch(board.n) * 2**board.doublings
+            self.size = usual * 2**board.doublings
         elif p.population is Population.BETWEEN:
-            self.size = int(default_batch(board.n) * (0.5 * 2**board.doublings) ** (rng.random() ** 2))
+            self.size = int(usual * (0.5 * 2**board.doublings) ** (rng.random() ** 2))
         fine = p.fine > 0 and board.exact
         scale = p.fine if fine else p.scale
         if p.decades > 0:
@@ -245,9 +244,8 @@ class Coordinates(Lane):
     def follow(self, board: Board) -> bool:
         """A short descent after line searches that gained, the next round after that."""
         p = self.search
-        if self.role is Role.POLISH:
+        if not isinstance(p, CoordinateSearch):
             return self.begin(board)
-        assert isinstance(p, CoordinateSearch)
         board.exact = p.done is Reason.SEPARABLE and p.adds_up
         if p.done is not Reason.SEPARABLE or not board.best_y < self.stale:
             return False

@@ -135,8 +135,7 @@ class NoisyEvolution(Stateful):
     size: int  # points in a batch
     search: CMAES | DiagonalES
     ended_u: Array
-    ended_value: float = math.nan
-    """The mean of the best search that has ended, at first where the first one began, and about its value."""
+    ended_value: float = math.nan  # the mean of the best search that has ended, at first the place, and about its value
     at_means: list[float] = field(default_factory=list)  # the last values at the means of the current search
     ended: int = 0  # searches that have ended
 

@@ -93,8 +93,7 @@ class OutputMap(Stateful):
         linear = 1 / self._half_spread
         if self.kind == "linear":
             return np.full_like(v, linear)
-        slope: Array = linear * np.exp(-np.maximum(np.abs(v) - 1, 0))
-        return slope
+        return np.asarray(linear * np.exp(-np.maximum(np.abs(v) - 1, 0)))
 
     def _refuse_ranks(self, wanted: str) -> None:
         if self.kind == "ranks":

@@ -31,8 +31,7 @@ def normal_scores(size: int) -> Array:
     >>> normal_scores(3).round(2)
     array([ 0.87,  0.  , -0.87])
     """
-    scores: Array = ndtri((size - np.arange(size) - 0.375) / (size + 0.25))
-    return scores
+    return np.asarray(ndtri((size - np.arange(size) - 0.375) / (size + 0.25)))
 
 
 def score_weights(size: int) -> Array:
@@ -46,8 +45,7 @@ def score_weights(size: int) -> Array:
     if size == 1:
         return np.ones(1)
     scores = normal_scores(size)
-    weights: Array = scores / scores[scores > 0].sum()
-    return weights
+    return np.asarray(scores / scores[scores > 0].sum())
 
 
 def log_weights(size: int) -> tuple[Array, Array]:
@@ -68,12 +66,14 @@ def expected_length(n: int) -> float:
 
 @dataclass(frozen=True)
 class Rates:
-    """How fast a covariance matrix learns (Hansen 2016, table 1)."""
+    """How fast a covariance matrix and a step size learn (Hansen 2016, table 1)."""
 
     mu_eff: float  # how many samples the weighted mean is worth
     cc: float  # of the path of the covariance matrix (eq. 56)
     c1: float  # of the rank-one update (eq. 57)
     cmu: float  # of the rank-mu update (eq. 58)
+    cs: float
+    damping: float  # of the step size (eq. 55)
 
     @classmethod
     def of(cls, n: int, positive: Array, faster: float = 1.0) -> Rates:
@@ -81,4 +81,6 @@ class Rates:
         mu_eff = 1 / float(np.sum(positive**2))
         c1 = min(1.0, faster * 2 / ((n + 1.3) ** 2 + mu_eff))
         cmu = min(1 - c1, faster * 2 * (0.25 + mu_eff + 1 / mu_eff - 2) / ((n + 2) ** 2 + mu_eff))
-        return cls(mu_eff, (4 + mu_eff / n) / (n + 4 + 2 * mu_eff / n), c1, cmu)
+        cs = (mu_eff + 2) / (n + mu_eff + 5)
+        damping = 1 + 2 * max(0.0, math.sqrt((mu_eff - 1) / (n + 1)) - 1) + cs
+        return cls(mu_eff, (4 + mu_eff / n) / (n + 4 + 2 * mu_eff / n), c1, cmu, cs, damping)

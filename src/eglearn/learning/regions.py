@@ -45,8 +45,7 @@ class LinearRegion(Stateful):
     def contains(self, u: Array) -> Mask:
         """Which of the points (k, n) lie in the region (k,)."""
         # A point on a face may be off by the rounding of mu +- sigma: two units in the last place of 1.
-        inside: Mask = (np.abs(u - self.mu) <= self.sigma + 2 * np.spacing(1.0)).all(axis=-1)
-        return inside
+        return np.asarray((np.abs(u - self.mu) <= self.sigma + 2 * np.spacing(1.0)).all(axis=-1))
 
     def to_z(self, u: Array) -> Array:
         """Points (..., n) of the cube to z; of those outside the region, the z of the nearest point inside."""
@@ -80,8 +79,7 @@ class TanhRegion(LinearRegion):
 
     def pull_back(self, gradient: Array, z: Array) -> Array:
         """Gradient times dz/du = cosh(z)^2 / sigma (paper app. D, h' = a)."""
-        pulled: Array = gradient * np.cosh(z) ** 2 / self.sigma
-        return pulled
+        return np.asarray(gradient * np.cosh(z) ** 2 / self.sigma)
 
 
 REGIONS = {"tanh": TanhRegion, "linear": LinearRegion}

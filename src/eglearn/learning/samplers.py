@@ -21,8 +21,7 @@ Sampler = Callable[[Generator, int, int, Array], Array]
 def directions(rng: Generator, k: int, n: int) -> Array:
     """``k`` unit vectors, uniform on the sphere."""
     gauss = rng.standard_normal((k, n))
-    unit: Array = gauss / np.linalg.norm(gauss, axis=1, keepdims=True)
-    return unit
+    return np.asarray(gauss / np.linalg.norm(gauss, axis=1, keepdims=True))
 
 
 def ball(rng: Generator, k: int, n: int) -> Array:

@@ -29,6 +29,12 @@ def length(d: Array) -> float:
     return largest * float(np.linalg.norm(d / largest)) if largest > 0 else 0.0
 
 
+def unit_rows(rows: Array) -> Array:
+    """The rows, each of length 1; those of length 0 stay."""
+    size = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    return np.asarray(np.divide(rows, size, out=np.zeros_like(rows), where=size > 0))
+
+
 def newton_step(fit: CurvedFit, gradient: Array, radius: float, free: Mask) -> Array:
     """The minimum of the model g . d + d H d / 2 over |d| <= radius, approximately.
 
@@ -74,8 +80,7 @@ def ball_step(g: Array, H: Array, radius: float) -> Array:
     if curvature[0] > 0 and (np.abs(slope) <= radius * curvature).all():  # no component is too long, none overflows
         p = -slope / curvature
         if length(p) <= radius:
-            inside: Array = V @ p
-            return inside
+            return np.asarray(V @ p)
     # p = -(H + shift)^-1 g. At the first shift no component is longer than the radius, and one may be just as long:
     # |p| >= radius, from where Newton's method on 1 / |p| rises to the solution without passing it.
     shift = max(0.0, float(np.max(np.abs(slope) / radius - curvature)))

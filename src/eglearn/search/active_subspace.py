@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from .._typing import Array
 from ..learning.samplers import folded
+from ..learning.steps import unit_rows
 from ..learning.values import exponent_of, in_units
 from ..settings import FACTOR, Settings, setting, whole
 from .base import NUMBERS, Reason, Search
@@ -42,7 +43,7 @@ def directions_in(g: Array) -> float:
     (True, True)
     """
     k, n = g.shape
-    g = _units(g)
+    g = unit_rows(g)
     total = explained = 0.0
     for one in range(k):
         others = np.delete(g, one, axis=0)
@@ -52,12 +53,6 @@ def directions_in(g: Array) -> float:
     if total <= k * _SMALLEST**2 or explained * n <= (k - 2) * total:
         return float(n)
     return float((k - 2) * total / explained)
-
-
-def _units(g: Array) -> Array:
-    size = np.sqrt(np.einsum("ij,ij->i", g, g))[:, None]
-    units: Array = np.divide(g, size, out=np.zeros_like(g), where=size > 0)
-    return units
 
 
 def _basis(rows: Array) -> Array:
@@ -76,6 +71,7 @@ class ActiveSubspace(Search):
     """
 
     settings_class, scale_setting, shows_spread = ActiveSubspaceSettings, "sigma", False
+    interruptible = False  # only its end tells anything
     settings: ActiveSubspaceSettings
     start: Array
     points: Array
@@ -99,14 +95,9 @@ class ActiveSubspace(Search):
         return float(self.settings.sigma)
 
     @property
-    def interruptible(self) -> bool:
-        """Never: only its end tells anything."""
-        return False
-
-    @property
     def directions(self) -> Array:
         """(n, k) orthonormal columns; none if many directions matter."""
-        return _basis(_units(self.g)) if self.done is Reason.FEW_DIRECTIONS else np.empty((self.n, 0))
+        return _basis(unit_rows(self.g)) if self.done is Reason.FEW_DIRECTIONS else np.empty((self.n, 0))
 
     @property
     def shortening(self) -> float:

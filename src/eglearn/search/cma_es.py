@@ -194,22 +194,12 @@ class CMAES(Search):
         return why
 
 
-@dataclass(frozen=True)
-class _StepRates(Rates):
-    """Rates of the step size (Hansen 2016, eq. 55)."""
-
-    cs: float
-    damping: float
-
-
-def _rates(n: int, size: int) -> tuple[_StepRates, tuple[Array, Array]]:
+def _rates(n: int, size: int) -> tuple[Rates, tuple[Array, Array]]:
     """Rates, and weights of the better and of the worse half (the latter: eq. 50 to 53)."""
     positive, negative = log_weights(size)
     r = Rates.of(n, positive)
-    cs = (r.mu_eff + 2) / (n + r.mu_eff + 5)
     if negative.any():
         negative = negative / -negative.sum()
         mu_eff_negative = 1 / float(np.sum(negative**2))
         negative *= min(1 + r.c1 / r.cmu, 1 + 2 * mu_eff_negative / (r.mu_eff + 2), (1 - r.c1 - r.cmu) / (n * r.cmu))
-    damping = 1 + 2 * max(0.0, math.sqrt((r.mu_eff - 1) / (n + 1)) - 1) + cs
-    return _StepRates(r.mu_eff, r.cc, r.c1, r.cmu, cs, damping), (positive, negative)
+    return r, (positive, negative)

@@ -53,6 +53,8 @@ class CoordinateSearch(Search):
     """
 
     settings_class = CoordinateSearchSettings
+    interruptible = False  # values along profiles do not tell what all of them gain together
+    radius = 1.0  # the whole cube
     settings: CoordinateSearchSettings
     centre: Array
     value: float  # at the centre; NaN: not known, and it is evaluated first
@@ -77,19 +79,9 @@ class CoordinateSearch(Search):
         self.moved = self.centre
 
     @property
-    def interruptible(self) -> bool:
-        """Never: values along profiles do not tell what all of them gain together."""
-        return False
-
-    @property
     def adds_up(self) -> bool:
         """Whether gains add up, as far as is known: a sum over coordinates, not coordinates that interact little."""
         return not abs(self.ratio - 1) > self.settings.additive
-
-    @property
-    def radius(self) -> float:
-        """The whole cube."""
-        return 1.0
 
     def propose(self) -> Array:
         """The combined point, or new points on each profile: at first the grid, then at least four points in all."""

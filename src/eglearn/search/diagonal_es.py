@@ -26,7 +26,7 @@ class DiagonalESSettings(Settings):
     noisy: bool = setting(False, "medians, not best values, tell when to stop", "ours", FLAG)
     smallest: float = setting(1e-11, "standard deviations below this end the search", "ours")
     rate: float = setting(
-        0.3, "the rate at which the comparison of two points is averaged", "Hansen, Atamna, Auger 2014", BELOW_ONE
+        0.3, "rate of averaging the comparison of two points", "Hansen, Atamna, Auger 2014", BELOW_ONE
     )
     inertia: float = setting(0.5, "share of the mean's last step in its next one", "ours", FRACTION)
 

@@ -33,9 +33,7 @@ class LBFGSSettings(Settings):
         (0.125, 0.5, 1.0, 2.0), "lengths tried along a quasi-Newton direction", "ours; its own is 1", NUMBERS
     )
     much_more: float = setting(1.5, "a longer one must gain so many times as much as its own", "ours")
-    powers: tuple[float, ...] = setting(
-        (0.0, 1.0), "powers of the diagonal matrix that the two loops begin with, a direction each", "ours", NUMBERS
-    )
+    powers: tuple[float, ...] = setting((0.0, 1.0), "powers of the first matrix, a direction each", "ours", NUMBERS)
     first_lengths: tuple[float, ...] = setting(
         tuple(2.0**k for k in range(-17, -2, 2)), "lengths along the slope while nothing else is known",
         "ours: no far jump into a valley of another bend", NUMBERS,
@@ -209,8 +207,7 @@ class LBFGS(Search):
         self.offsets, self.values = np.append(self.offsets, offsets), np.append(self.values, y)
         if len(self.values) == self.n * (1 + (self.level > 0)):
             self._learn_gradient()
-            self.offsets, self.values = np.empty(0), np.empty(0)
-            self.stage = Stage.PATH
+            self.offsets, self.values, self.stage = np.empty(0), np.empty(0), Stage.PATH
 
     def _learn_gradient(self) -> None:
         v = self.values - self.value

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .._typing import Array
 from ..learning.models.least_change import LeastChange, LeastChangeSettings
 from ..learning.samplers import mirrored_offsets
-from ..learning.steps import ball_step, length
+from ..learning.steps import ball_step, length, unit_rows
 from ..learning.trust import TrustSettings, rounding_metric
 from ..learning.values import exponent_of, in_units
 from ..settings import FRACTION, Settings, or_none, setting, whole
@@ -125,8 +125,7 @@ class SubspaceTrustRegion(Search):
         if count == 0:
             return np.empty((0, self.n))
         q, A = np.linalg.qr(self.rng.standard_normal((self.V.shape[1], count)))[0], self._metric()[0]
-        directions: Array = (self.V @ (A @ q)).T
-        return directions
+        return np.asarray((self.V @ (A @ q)).T)
 
     def _outer(self, count: int) -> Array:
         """The next directions of a basis, without their active parts.
@@ -138,10 +137,7 @@ class SubspaceTrustRegion(Search):
             self.signs, self.order = self.rng.choice([-1.0, 1.0], n), self.rng.permutation(n)
         chosen, self.order = self.order[:count], self.order[count:]
         q = np.cos(np.pi / n * np.outer(chosen, np.arange(n) + 0.5)) * (self.signs * math.sqrt(2 / n))
-        q -= (q @ self.V) @ self.V.T
-        size = np.sqrt(np.einsum("ij,ij->i", q, q))[:, None]
-        directions: Array = np.divide(q, size, out=np.zeros_like(q), where=size > 0)
-        return directions
+        return unit_rows(q - (q @ self.V) @ self.V.T)
 
     def _learn(self, u: Array, y: Array) -> None:
         first = self.batches == 0

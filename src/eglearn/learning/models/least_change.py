@@ -7,7 +7,7 @@ unknowns many fit; taken is the one whose H differs least, in the Frobenius norm
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import lapack
@@ -41,33 +41,17 @@ class LeastChangeSettings(Settings):
 
 @dataclass
 class LeastChange(Stateful):
-    """The least-change model.
+    """The least-change model."""
 
-    Parameters
-    ----------
-    H : (n, n)
-        The Hessian in the cube's coordinates, for values in units of 2^exponent.
-    exponent : int
-    settings : LeastChangeSettings
-    """
-
-    H: Array
+    H: Array  # the Hessian (n, n) in the cube's coordinates, for values in units of 2^exponent
     exponent: int = 0
     settings: LeastChangeSettings = field(default_factory=LeastChangeSettings)
 
     def learn(self, u: Array, y: Array, centre: Array, value: float, A: Array, inverse: Array) -> tuple[Array, Array]:
         """Learn from samples; returns gradient and Hessian at the centre in the coordinates z, u = centre + A z.
 
-        Parameters
-        ----------
-        u : (k, n)
-        y : (k,)
-            Finite values, oldest first.
-        centre : (n,)
-        value : float
-            About the value at the centre; what the fit takes differences from.
-        A, inverse : (n, n)
-            Coordinates in which the samples that matter have length 1.
+        The values are finite, oldest first; differences are taken from ``value``, about that at the centre. In the
+        coordinates z the samples that matter have length 1.
         """
         s = self.settings
         z = (u - centre) @ inverse.T
@@ -124,8 +108,7 @@ class LeastChangeField(Model):
         g, H = self.quadratic.learn(samples.z, samples.v, samples.origin, value, size * np.eye(n), np.eye(n) / size)
         unit = 2.0**self.quadratic.exponent
         fit = ClosedForm(samples.origin, g * (unit / size), H * (unit / size**2), np.eye(n), 0.0)
-        loss = pair_loss(fit.gradient(samples.z), samples, "trapezoid", "squared")
-        return ClosedForm(fit.origin, fit.b, fit.left, fit.right, loss)
+        return replace(fit, loss=pair_loss(fit.gradient(samples.z), samples, "trapezoid", "squared"))
 
     def reset(self) -> None:
         """A new region has other coordinates: what is known of H is forgotten."""
