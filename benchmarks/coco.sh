@@ -22,3 +22,8 @@ done
 
 # SciPy's COBYLA takes two milliseconds an evaluation in every dimension: capped.
 run --out results/coco/baselines --dims 40,20,10,5,3,2 --algorithms cobyla --budget 3000
+
+# Table 1 of the paper at the paper's own budget: 11 to 17 minutes of one core per run.
+run --out results/coco/table1 --dims 40 --instances 1 --algorithms egl-table1-fc,igl-table1-fc
+run --out results/coco/table1 --dims 40 --instances 1 --algorithms egl-table1-spline
+run --out results/coco/table1 --dims 10 --instances 1 --algorithms egl-table1-fc,igl-table1-fc,egl-table1-spline
