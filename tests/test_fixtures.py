@@ -29,20 +29,20 @@ def test_there_is_a_file_of_each_format():
 @pytest.mark.parametrize("name", ["auto", "egl"])
 @pytest.mark.parametrize("path", STATES, ids=lambda path: path.stem)
 def test_a_state_is_read_and_goes_on(path, name):
-    """The rest of its open batch first, then new points, finite and inside; nothing that was known is lost."""
+    """From the best point on, where the format is older; points are finite and inside, and nothing known is lost."""
     opt = ALGORITHMS[name].from_state(loads(path.read_bytes())[name])
     assert (opt.nit, opt.n, opt.budget) == (BATCHES, len(BOUNDS), 2000)
     assert opt.n_failed == 1  # in the open batch
     known, used = opt.best_y, opt.nfev
     assert known == sphere(opt.best_x) < FOUND[name]
     low, high = np.transpose(BOUNDS)
-    for batch in range(5):
+    for _ in range(5):
         x = opt.ask()
         assert np.isfinite(x).all()
         assert ((low <= x) & (x <= high)).all()
         opt.tell(x, [sphere(point) for point in x])
         used += len(x)
-        assert (opt.nfev, opt.nit) == (used, BATCHES + batch + 1)
+        assert opt.nfev == used
     assert opt.best_y <= known
 
 

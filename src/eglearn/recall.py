@@ -8,8 +8,8 @@ import numpy as np
 
 from ._typing import Array
 from .algorithms import AskTell
-from .batch import SAME_POINT
 from .evaluation import Outcome
+from .open_points import SAME_POINT
 from .store import Store
 
 Known = dict[int, tuple[Outcome, Array]]

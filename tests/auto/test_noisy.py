@@ -214,16 +214,6 @@ def test_in_many_dimensions_what_a_descent_has_gained_is_not_lost():
         assert at(s.favorite[0]) < 0.2 * gained < 0.02 * first
 
 
-def test_the_last_batch_cut_by_the_budget_moves_nothing():
-    s = noisy_auto(3)
-    run(s, sphere, 400)
-    recommended = s.favorite[0].copy()
-    for left in (1, 2):
-        u = s.propose()[:left]
-        s.learn(u, sphere(u) if left == 1 else np.array([0.1, np.nan]))
-        np.testing.assert_array_equal(s.favorite[0], recommended)
-
-
 # --- which search follows which --------------------------------------------------------------------------------------
 
 

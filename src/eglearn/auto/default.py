@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from .._typing import Array
-from ..search.base import Search, default_batch
+from ..search.base import BatchSearch, Search, default_batch
 from ..settings import Settings, or_none, setting, whole
 from ..state import Stateful
 from .lanes import Board, Lane
@@ -111,7 +111,7 @@ class AutoSettings(Settings):
 
 
 @dataclass(init=False, eq=False, repr=False)
-class Auto(Search):
+class Auto(BatchSearch):
     """Lanes as planned, until noise is found that matters; then evolution strategies with large populations."""
 
     settings_class = AutoSettings
@@ -123,10 +123,10 @@ class Auto(Search):
     noisy: NoisyEvolution | None = None  # what runs under noise, if there is noise that matters
 
     def __init__(
-        self, rng: Generator, start: Array, settings: Any = None, *, value: float = math.nan, budget: int | None = None
+        self, rng: Generator, start: Array, settings: Any = None, *, budget: int | None = None, **rest: Any
     ) -> None:
         self.budget = budget
-        super().__init__(rng, start, settings)
+        super().__init__(rng, start, settings, **rest)
 
     def _begin(self, start: Array) -> None:
         self.plan = self.settings.plan or planned(self.n, self.budget, self.settings.m)
@@ -172,8 +172,8 @@ class Auto(Search):
         """See ``favorite``."""
         return self.favorite[0] if self.noisy is not None else None
 
-    def propose(self) -> Array:
-        """The next batch; now and then with the lowest point again."""
+    def _propose(self) -> Array:
+        """Now and then with the lowest point again."""
         self.scout.scouting = self.scout.lost
         if self.scout.lost:
             return self.rng.uniform(-1, 1, (default_batch(self.n), self.n))

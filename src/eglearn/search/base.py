@@ -1,4 +1,4 @@
-"""What a search is: propose a batch, learn from its values, and be plain data in between."""
+"""What a search is: propose points, learn from their values, and be plain data in between."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from enum import StrEnum
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from numpy.random import Generator
 
-from .._typing import Array, State
+from .._typing import Array, Mask, State
 from ..learning.models import Model
 from ..settings import Settings
 from ..state import SHARED, Stateful
@@ -20,6 +21,9 @@ from ..state import SHARED, Stateful
 NUMBERS = 2_000_000
 # A batch whose points differ by less than a few units in the last place of the cube holds no more information.
 _RESOLUTION = 2.0**-49
+
+
+Indices = npt.NDArray[np.int64]
 
 
 class Reason(StrEnum):
@@ -47,7 +51,7 @@ def default_batch(n: int) -> int:
 
 @dataclass(init=False, eq=False, repr=False)
 class Search(Stateful, ABC):
-    """A search in the cube [-1, 1]^n.
+    """A search in the cube [-1, 1]^n, with any number of evaluations in flight.
 
     Its fields are its state. Values come scaled (``learning.values``): differences of them never overflow.
 
@@ -63,6 +67,8 @@ class Search(Stateful, ABC):
         The value at the start; NaN: not known.
     budget : int or None
         Evaluations that the search may plan with; None: very many.
+    width : int
+        How many evaluations are in flight at the same time, as planned.
     """
 
     settings_class: ClassVar[type[Settings]]  # what ``settings`` must be
@@ -72,17 +78,27 @@ class Search(Stateful, ABC):
 
     rng: Generator = field(metadata=SHARED)
     settings: Any
-    used: int  # evaluations so far
+    width: int
+    asked: int  # points proposed so far: the index of the next one
+    used: int  # answers learned so far
+    iterations: int  # how often something was learned from them
     done: Reason | None  # why the search is over, or None
     best_u: Array
     best_y: float  # the lowest value so far; NaN: none yet
 
     def __init__(
-        self, rng: Generator, start: Array, settings: Any = None, *, value: float = math.nan, budget: int | None = None
+        self,
+        rng: Generator,
+        start: Array,
+        settings: Any = None,
+        *,
+        value: float = math.nan,
+        budget: int | None = None,
+        width: int = 1,
     ) -> None:
-        self.rng = rng
+        self.rng, self.width = rng, width
         self.settings = self.settings_class() if settings is None else settings
-        self.used, self.done = 0, None
+        self.asked, self.used, self.iterations, self.done = 0, 0, 0, None
         self.best_u, self.best_y = start.copy(), value
         self._begin(start)
         self._derive()
@@ -116,19 +132,29 @@ class Search(Stateful, ABC):
         return self.best_y
 
     @abstractmethod
-    def propose(self) -> Array:
-        """The next batch (k, n), inside the cube."""
-
-    def learn(self, u: Array, y: Array) -> None:
-        """Learn from the batch: where its points (k, n) really were, and their values; NaN: failed.
-
-        These are fewer than proposed only if nothing follows.
-        """
-        self.used += len(y)
-        self._learn(u, y)
+    def natural(self) -> int:
+        """How many points it would propose now whatever their values; 0 if it waits for answers."""
 
     @abstractmethod
-    def _learn(self, u: Array, y: Array) -> None: ...
+    def propose(self, k: int | None = None) -> Array:
+        """At most ``k`` new points (j, n) inside the cube, beside those still open; None: the natural number.
+
+        There are none only where it waits for answers.
+        """
+
+    @abstractmethod
+    def learn(self, u: Array, y: Array, indices: Indices | None = None) -> None:
+        """Learn from answers, in the order of their arrival.
+
+        Parameters
+        ----------
+        u : (k, n)
+            Where the points really were.
+        y : (k,)
+            Their values; NaN: failed.
+        indices : (k,) of int or None
+            Which proposals they answer, counted from 0; None: those that have been open for longest.
+        """
 
     def hear(self, u: Array, y: Array) -> None:
         """Take in points (k, n) from elsewhere and their finite values; alone, only the best of them counts."""
@@ -156,7 +182,67 @@ class Search(Stateful, ABC):
         return True
 
 
-class ModelSearch(Search):
+@dataclass
+class Batch(Stateful):
+    """Points that are learned from together."""
+
+    first: int  # index of its first point
+    u: Array
+    y: Array
+    told: Mask  # which have an answer
+    given: int = 0  # points handed out so far
+
+
+@dataclass(init=False, eq=False, repr=False)
+class BatchSearch(Search):
+    """A search that learns from whole batches: handed out in pieces, answered in any order."""
+
+    batch: Batch | None  # the current one; None: the next one is not proposed yet
+
+    def __init__(self, *args: Any, **rest: Any) -> None:
+        self.batch = None
+        super().__init__(*args, **rest)
+
+    def natural(self) -> int:
+        """The rest of the batch."""
+        batch = self._current()
+        return len(batch.y) - batch.given
+
+    def _current(self) -> Batch:
+        if self.batch is None:
+            u = np.ascontiguousarray(self._propose())
+            self.batch = Batch(self.asked, u, np.full(len(u), np.nan), np.zeros(len(u), dtype=bool))
+        return self.batch
+
+    def propose(self, k: int | None = None) -> Array:
+        """The next points of the batch."""
+        batch = self._current()
+        rest: Array = batch.u[batch.given :][:k].copy()
+        batch.given += len(rest)
+        self.asked += len(rest)
+        return rest
+
+    def learn(self, u: Array, y: Array, indices: Indices | None = None) -> None:
+        """Collect answers; with the last one the batch is learned from."""
+        batch = self.batch
+        assert batch is not None
+        rows = np.flatnonzero(~batch.told)[: len(y)] if indices is None else indices - batch.first
+        batch.u[rows], batch.y[rows], batch.told[rows] = u, y, True
+        self.used += len(y)
+        if batch.told.all():
+            self.batch, self.iterations = None, self.iterations + 1
+            self._learn(batch.u, batch.y)
+
+    @abstractmethod
+    def _propose(self) -> Array:
+        """The next batch (m, n), inside the cube."""
+
+    @abstractmethod
+    def _learn(self, u: Array, y: Array) -> None:
+        """Learn from the batch."""
+
+
+class ModelSearch(BatchSearch):
     """A search that learns a model of the gradient, which keeps a state of its own."""
 
     _model: Model

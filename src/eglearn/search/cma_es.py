@@ -13,7 +13,7 @@ from ..learning.recombination import Rates, expected_length, log_weights, ranked
 from ..learning.samplers import folded
 from ..learning.steps import ball_step, length
 from ..settings import BELOW_ONE, FLAG, Settings, or_none, setting, whole
-from .base import Reason, Search, default_batch
+from .base import BatchSearch, Reason, default_batch
 from .stopping import reason_to_stop
 
 
@@ -37,7 +37,7 @@ class CMAESSettings(Settings):
 
 
 @dataclass(init=False, eq=False, repr=False)
-class CMAES(Search):
+class CMAES(BatchSearch):
     """CMA-ES with active update (Hansen 2016, the tutorial) in the cube; samples outside are mirrored at the faces.
 
     Its samples also feed the least-change model. One point of the next batch is the model's minimum within a trust
@@ -95,7 +95,7 @@ class CMAES(Search):
         recent = self.history[-max(1, 10 * self.n // self.size) :]
         return float(np.nanmedian(recent)) if recent else math.nan
 
-    def propose(self) -> Array:
+    def _propose(self) -> Array:
         """Samples of the distribution; the first is the model's point, if there is one."""
         z = self.rng.standard_normal((self.size, self.n))
         u = folded(self.mean + self.sigma * (z * self.D) @ self.B.T)  # eq. 38 to 40

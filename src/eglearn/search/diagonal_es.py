@@ -12,7 +12,7 @@ from ..learning.recombination import Rates, expected_length, ranked, score_weigh
 from ..learning.samplers import folded
 from ..learning.steps import length
 from ..settings import BELOW_ONE, FLAG, FRACTION, Settings, or_none, setting, whole
-from .base import Reason, Search, default_batch
+from .base import BatchSearch, Reason, default_batch
 from .stopping import reason_to_stop
 
 
@@ -32,7 +32,7 @@ class DiagonalESSettings(Settings):
 
 
 @dataclass(init=False, eq=False, repr=False)
-class DiagonalES(Search):
+class DiagonalES(BatchSearch):
     """Adaptation of a mean, a step size and n variances in the cube; samples are mirrored at the faces.
 
     The mean moves along the mean-gradient of the ranks: the samples' steps weighted by all of their ranks, the worse
@@ -89,7 +89,7 @@ class DiagonalES(Search):
         """M applied to steps (k, n) or (n,), if the factor is ``shortening``; if it is its inverse, that of M."""
         return steps + ((factor - 1) * (steps @ self.directions)) @ self.directions.T
 
-    def propose(self) -> Array:
+    def _propose(self) -> Array:
         """Samples of the distribution; the first two are ahead of the mean and behind it, as far as others are."""
         z = self.rng.standard_normal((self.size, self.n))
         u = self.mean + self.sigma * self._scaled(np.sqrt(self.variances) * z, self.shortening)
