@@ -26,6 +26,7 @@ class Asked(Stateful):
     search: int  # the number of its search among those of the lane
     index: int  # that of the point in the search
     since: int  # answers of all searches before it was asked for
+    u: Array
 
 
 @dataclass
@@ -113,22 +114,20 @@ class Loop(Stateful):
             self._give_up(lane)
         search = self.lanes[lane].running
         u = search.propose(k) if k > 0 else np.empty((0, self.board.n))
-        for index in range(search.asked - len(u), search.asked):
-            self.open[str(self.asked)] = Asked(lane, self.searches[lane], index, self.board.used)
+        for index, point in zip(range(search.asked - len(u), search.asked), u, strict=True):
+            self.open[str(self.asked)] = Asked(lane, self.searches[lane], index, self.board.used, point)
             self.asked += 1
         return u
 
     def _give_up(self, lane: int) -> None:
         """The search waits: points that have been open for very long are taken as failed, and heard if they come."""
-        oldest = self.board.used - _PATIENCE * self.width
-        lost = [
-            a for a in self.open.values() if a.lane == lane and a.since < oldest and a.search == self.searches[lane]
-        ]
+        oldest, search = self.board.used - _PATIENCE * self.width, self.searches[lane]
+        lost = [a for a in self.open.values() if a.lane == lane and a.search == search and a.since < oldest]
         if lost:
             for a in lost:
                 a.search = -1
-            nothing = np.full((len(lost), self.board.n), np.nan)
-            self._learn(lane, nothing, nothing[:, 0], np.array([a.index for a in lost]))
+            u, indices = np.array([a.u for a in lost]), np.array([a.index for a in lost])
+            self._learn(lane, u, np.full(len(lost), np.nan), indices)
 
     def _begin_beside(self) -> int:
         """One more lane beside the planned ones: a restart of the kind that runs least."""
