@@ -10,7 +10,7 @@ import numpy as np
 
 from ._typing import Array, Mask
 from .algorithms import AskTell
-from .evaluation import Evaluator, ObjectiveError, Outcome
+from .evaluation import Evaluator, ObjectiveError, Outcome, evaluate
 from .evaluation.interrupts import check
 from .recall import Memory
 from .result import Result, Status, counted, describe
@@ -145,7 +145,7 @@ class RunLoop:
         fruitless = 0
         while not answered.all():
             missing, reason = np.flatnonzero(~answered), None
-            for k, outcome in self.evaluator.evaluate(x[missing]):
+            for k, outcome in evaluate(self.evaluator, x[missing]):
                 row = int(missing[k])
                 self._raise_if_asked(outcome, x[row])
                 if outcome.lost:

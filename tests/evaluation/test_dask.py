@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from eglearn.evaluation import Command, make_evaluator
+from eglearn.evaluation import Command, evaluate, make_evaluator
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -121,7 +121,7 @@ def test_leaving_early_cancels_the_rest(client, run, tmp_path):
         time.sleep(0.2)
         return float(x[0])
 
-    outcomes = make_evaluator(f, workers=client).evaluate(points(40))
+    outcomes = evaluate(make_evaluator(f, workers=client), points(40))
     next(outcomes)
     outcomes.close()
     time.sleep(0.5)
@@ -131,7 +131,7 @@ def test_leaving_early_cancels_the_rest(client, run, tmp_path):
 
 def test_points_that_somebody_cancels_fail_with_a_reason(client):
     evaluator = make_evaluator(lambda x: time.sleep(0.2) or 1.0, workers=client)
-    outcomes = evaluator.evaluate(points(6))
+    outcomes = evaluate(evaluator, points(6))
     done = [next(outcomes)]
     ours = [distributed.Future(key, client) for key in client.futures if "eglearn" in str(key)]
     client.cancel(ours, force=True)

@@ -43,9 +43,18 @@ The other guarantees depend on where the objective runs:
   processes with `workers=1`.
 """  # noqa: E501
 
-from .base import Evaluator, ObjectiveError, Outcome
+from .base import Evaluator, ObjectiveError, Outcome, evaluate
 from .command import Command
 from .factory import load_objective, make_evaluator
 from .once import is_template
 
-__all__ = ["Command", "Evaluator", "ObjectiveError", "Outcome", "is_template", "load_objective", "make_evaluator"]
+__all__ = [
+    "Command",
+    "Evaluator",
+    "ObjectiveError",
+    "Outcome",
+    "evaluate",
+    "is_template",
+    "load_objective",
+    "make_evaluator",
+]
