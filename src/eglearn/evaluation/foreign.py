@@ -5,6 +5,7 @@ What such workers do not return has not been evaluated: its outcome is ``lost``,
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
 import pickle
@@ -168,5 +169,7 @@ def joblib_map(parallel: Any, task: PointTask) -> ByMap:
     def run(function: Callable[[Item], tuple[int, Outcome]], items: Iterable[Item]) -> Any:
         return parallel((function, (item,), {}) for item in items)
 
-    jobs = importlib.import_module("joblib").effective_n_jobs(parallel.n_jobs)
-    return ByMap(run, task, jobs if isinstance(jobs, int) and jobs > 0 else 1)
+    jobs = 1
+    with contextlib.suppress(Exception):  # some backends must be started before they know
+        jobs = importlib.import_module("joblib").effective_n_jobs(parallel.n_jobs)
+    return ByMap(run, task, max(1, jobs))
