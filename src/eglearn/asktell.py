@@ -231,7 +231,7 @@ class AskTell:
                 self._take([number], point[None], u[None], y[row : row + 1])
         self._hear(x[foreign], y[foreign])
 
-    def answer(self, numbers: Any, y: Any) -> None:
+    def answer(self, numbers: Any, y: Any, x: Array | None = None) -> None:
         """Tell values of open points by their numbers: the first point that was ever asked for has number 0.
 
         Parameters
@@ -239,9 +239,12 @@ class AskTell:
         numbers : array-like (k,) of int
         y : array-like (k,)
             NaN: failed.
+        x : array (k, n) or None
+            Where they were evaluated, if that was beside the points that were asked for.
         """
         points = [self._open.points[int(number)] for number in numbers]
-        x, u = np.array([point.x for point in points]), np.array([point.u for point in points])
+        u = np.array([point.u for point in points]) if x is None else self.box.to_u(x)
+        x = np.array([point.x for point in points]) if x is None else x
         self._take([int(number) for number in numbers], x, u, np.asarray(y, dtype=np.float64))
 
     def adopt(self, x: Array, y: Array) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _LINE_SECONDS = 5.0
 _SPEED_SECONDS = 30.0  # the speed is that of the last half minute
+_MARK_SECONDS = 0.1  # between two counts that are kept for it
 _WIDE, _PAIR = 88, 27  # columns of a terminal: for the bar and the facts in one line, for a name and a number
 
 News = TypeVar("News")
@@ -60,12 +61,15 @@ class Progress(View["Result"]):
         self._marks: deque[tuple[float, int]] = deque()
 
     def update(self, news: Result) -> None:
-        """Take in the state after a batch."""
+        """Take in the state after a group of answers."""
         now = time.monotonic()
         if self.result is None and news.nit == 1:
             self._marks.append((self.started, 0))
         self.result = news
-        self._marks.append((now, news.nfev))
+        if len(self._marks) < 2 or now - self._marks[-2][0] >= _MARK_SECONDS:
+            self._marks.append((now, news.nfev))
+        else:
+            self._marks[-1] = now, news.nfev
         while len(self._marks) > 2 and self._marks[1][0] < now - _SPEED_SECONDS:
             self._marks.popleft()
 
@@ -114,7 +118,7 @@ class Progress(View["Result"]):
         head.no_wrap, head.overflow = True, "ellipsis"
         texts = self.numbers()
         if self.result is None or not texts:
-            return Group(head, Text(f"{elapsed} gone, no new batch yet", style="dim"))
+            return Group(head, Text(f"{elapsed} gone, no new value yet", style="dim"))
         share = bar(width, self.result.nfev, self.budget, texts["done"], f"{elapsed} gone", texts["left"])
         table = Table.grid(padding=(0, 2))
         pairs = max(1, min(3, (width + 2) // _PAIR))
