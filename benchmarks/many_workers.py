@@ -70,9 +70,7 @@ def show(args: argparse.Namespace) -> None:
         busy = {w: [r["busy"] for r in chosen if r["player"] == "auto" and r["width"] == w] for w in widths}
         print("busy, auto:  " + "  ".join(f"{w}: {np.mean(b):.3f}" for w, b in busy.items() if b))
         for functions, label in ((SMOOTH, "smooth"), (OTHERS, "others")):
-            print(
-                f"{label}, f{', f'.join(map(str, functions))}: share of functions and gaps reached first, and reached"
-            )
+            print(f"{label}, f{', f'.join(map(str, functions))}: share of functions and gaps reached first, reached")
             for w in widths:
                 cells = {p: [] for p in players}
                 wins, pairs = dict.fromkeys(players, 0), 0

@@ -90,7 +90,7 @@ class Auto(Search):
         super().__init__(rng, start, settings, **rest)
 
     def _begin(self, start: Array) -> None:
-        self.plan = self.settings.plan or planned(self.n, self.budget, self.settings.m)
+        self.plan = self.settings.plan or planned(self.n, self.budget, self.settings.m, self.width)
         self.scout, self.repeats = Scout(start), Repeats(start)
         self._begin_at(start)
 

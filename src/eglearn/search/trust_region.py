@@ -22,8 +22,12 @@ class TrustRegionSettings(Settings):
     """Constants of ``TrustRegion``."""
 
     radius: float = setting(0.2, "the first radius", "ours")
-    m: int | None = setting(None, "points for each step, later; None: 4 + 3 ln n", "Hansen 2016, eq. 48", or_none(whole(2)))
-    early: float = setting(100.0, "evaluations by n in which each is chosen with all that is known", "ours", NOT_NEGATIVE)
+    m: int | None = setting(
+        None, "points for each step, later; None: 4 + 3 ln n", "Hansen 2016, eq. 48", or_none(whole(2))
+    )
+    early: float = setting(
+        100.0, "evaluations by n in which each is chosen with all that is known", "ours", NOT_NEGATIVE
+    )
     checks: float = setting(0.2, "samples by n, and one more, after a prediction that was not accurate, early", "ours")
     unchecked: float = setting(3.0, "evaluations by n before that, while H is a multiple of the identity", "ours")
     accurate: float = setting(0.7, "actual over predicted gain from which on a prediction is accurate,", "ours", FACTOR)
