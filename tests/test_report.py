@@ -377,7 +377,7 @@ def test_one_batch_that_is_still_going_on(chromium: str, tmp_path: Path) -> None
         store.record(row + 1, np.array([7.25, 1e-300]), Outcome(2.5))
         dom, page = opened(chromium, tmp_path / "run.egl")  # a reader beside the writer
     assert "11 of 100" in dom
-    assert "not finished" in dom
+    assert '<dd class="big">running</dd>' in dom
     assert json.loads(page.inside["recommended-x"]) == [7.25, 1e-300]
     assert "line dot" in page.html["region"]
     assert "1<2" in page.inside["problem"] + page.inside["versions"]

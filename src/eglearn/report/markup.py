@@ -29,7 +29,7 @@ def tag(name: str, /, *content: Any, **attributes: Any) -> Html:
     """One element; ``class_`` is the attribute "class", ``data_x`` is "data-x", None leaves one out."""
     shown = {key.strip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
     opening = "".join(f' {key}="{html.escape(str(value))}"' for key, value in shown.items())
-    end = "" if name in ("meta", "link", "br") else f"</{name}>"
+    end = "" if name in ("meta", "link", "br", "input") else f"</{name}>"
     return Html(f"<{name}{opening}>{join(*content)}{end}")
 
 

@@ -8,7 +8,7 @@ import hashlib
 import math
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
+from ..control import is_running
 from ..result import Status, counted
 from ..store import History
 from ..store.copying import replacement
@@ -75,12 +76,13 @@ def write_report(store_path: str | os.PathLike[str], out_path: str | os.PathLike
 def _page(run: Record) -> Html:
     footer = tag("footer", f"Written {_date(time.time())}.")
     title = f"{run.history.path.name}: best {number(run.best)}"
-    return document(title, tag("main", header(run), *cards(run), footer), ("page.js",))
+    return document(title, tag("main", header(run), *cards(run), footer))
 
 
-def document(title: str, main: Html, scripts: Sequence[str], also: str = "") -> Html:
-    """A whole page that fetches nothing; ``also`` adds to what its policy allows."""
-    style, *codes = (Html((files(__package__) / name).read_text(encoding="utf-8")) for name in ("page.css", *scripts))
+def document(title: str, main: Html, *scripts: str, also: str = "") -> Html:
+    """A whole page, with more scripts than its own if need be; ``also`` adds to what its policy allows."""
+    style, own = (Html((files(__package__) / f"page.{kind}").read_text(encoding="utf-8")) for kind in ("css", "js"))
+    codes = [own, *map(Html, scripts)]
     # Only these scripts may run and nothing may be fetched, whatever an error message holds.
     digests = (base64.b64encode(hashlib.sha256(code.encode()).digest()).decode() for code in codes)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
@@ -113,8 +115,11 @@ def header(run: Record) -> Html:
     identity, used, failed = run.identity, len(run.y), int(run.failed.sum())
     budget = identity.get("budget")
     share = min(1.0, used / budget) if budget else 0.0
-    if run.result is None:
-        name, kind, message = "not finished", "", "The file holds no final result: the run goes on or was stopped."
+    if is_running(run.history):
+        waits = run.history.paused() is not None
+        name, kind, message = "paused" if waits else "running", "", "The run is in progress."
+    elif run.result is None:
+        name, kind, message = "not finished", "", "The run was stopped before its end, and can be resumed."
     else:
         status = run.result.get("status")
         name = _STATUS.get(status, str(status))
