@@ -89,7 +89,7 @@ def success(suite: Suite, look: Styles, canvas: Canvas) -> Picture:
     figure.tight_layout()
     path = canvas.save(figure, f"{suite.key}-success")
     note = "A problem is solved if y - y* ≤ 1 and y - y* ≤ (y0 - y*) / 100, at the end of each run's budget. "
-    note += "Left: y* is the best value that a compared run has found (the paper). Right: y* is the true optimum."
+    note += "First, y* is the best value that a compared run has found (the paper), then the true optimum."
     note += f" Bands: 95 % intervals over problems of the {min(_BANDS, len(names))} best." if many else ""
     note += _KNOWN.format("functions solved") if suite.known else ""
     return Picture(path, "Success against dimension" if many else "Success", note, _told(suite))
