@@ -215,6 +215,19 @@ def test_parameters_that_the_user_demands_are_used_and_the_point_is_kept_for_lat
     assert given[5] == points(asked)[4]
 
 
+def test_the_same_point_may_come_from_somebody_else_first() -> None:
+    study = optuna.create_study(sampler=EGLSampler(n_trials=60, seed=1))
+    study.optimize(bowl, n_trials=4)
+    slow = study.ask()
+    value = bowl(slow)
+    study.enqueue_trial(slow.params)
+    study.optimize(bowl, n_trials=3)
+    assert study.trials[5].params == slow.params
+    study.tell(slow, value)
+    study.optimize(bowl, n_trials=50)
+    assert study.best_value < 1e-6
+
+
 def test_trials_that_were_there_before_are_used() -> None:
     before = optuna.create_study(sampler=RandomSampler(seed=0))
     before.optimize(bowl, n_trials=30)

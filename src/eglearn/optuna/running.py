@@ -71,7 +71,7 @@ class Running:
             holds, y = t.number in fitting, self._value(t, sign)
             index, params = self.given.pop(t.number, (None, {}))
             if index is not None and (t.state is TrialState.FAIL or (holds and self.space.same(params, t.params))):
-                self.optimiser.answer([index], [y], self.space.to_x(params)[None])
+                self._answer(index, y, params)
                 continue
             if index is not None:
                 self.spare.append((index, params))
@@ -81,7 +81,13 @@ class Running:
         if foreign_x:
             self.optimiser.tell(np.array(foreign_x), np.array(foreign_y))
         for number in [k for k in self.given if sum(k < other for other in self.heard) >= _OVERTAKEN]:
-            self.optimiser.answer([self.given.pop(number)[0]], [math.nan])
+            self._answer(self.given[number][0], math.nan, self.given.pop(number)[1])
+
+    def _answer(self, index: int, y: float, params: Params) -> None:
+        """The value of a point that was asked for, where it was tried."""
+        assert self.optimiser is not None
+        if index in self.optimiser.open()[0]:  # else another trial, at the same place, has told it
+            self.optimiser.answer([index], [y], self.space.to_x(params)[None])
 
     def _begin(self) -> None:
         best = min(self.values, key=lambda key: self.values[key], default=None)
@@ -142,7 +148,7 @@ class Running:
                 index, params = optimiser.asked - 1, self.space.to_params(x[0])
                 known = self._known(index, params, x[0])
                 if known is not None:
-                    optimiser.answer([index], [known], self.space.to_x(params)[None])
+                    self._answer(index, known, params)
                     if self.is_over():
                         return None
                     continue
