@@ -22,7 +22,7 @@ from ..store import History
 from ..store.copying import replacement
 from .charts import BLUE, VERMILLION
 from .figures import figures, meter
-from .markup import Html, duration, join, number, tag
+from .markup import Html, duration, join, measured, number, tag
 from .record import Record
 
 _COORDINATES, _BRIEF = 2000, 6  # of a point, in full and at first sight
@@ -156,7 +156,7 @@ def _headline(run: Record) -> Html:
     x = run.recommended_x()
     if run.noisy:
         error = run.favorite_error
-        value = f"{number(run.favorite, 6)}{f' ± {number(error, 2)}' if math.isfinite(error) else ''}"
+        value = measured(run.favorite, error)
         words = "estimated value, with its standard error" if math.isfinite(error) else "estimated value"
         luck = f"The lowest value, {number(run.best, 6)} at {at}, is partly luck."
         words = f"{words}: values are noisy. {luck}"
