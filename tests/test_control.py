@@ -161,3 +161,27 @@ def test_a_signal_ends_a_pause(tmp_path: Path) -> None:
     assert out.strip() == "INTERRUPTED"
     assert History(store).paused() is None
     assert not is_running(History(store))
+
+
+def test_with_evaluations_in_flight(tmp_path: Path) -> None:
+    store = tmp_path / "run.egl"
+    (tmp_path / "slow.py").write_text(
+        "import time\ndef f(x):\n    time.sleep(0.01)\n    return float((x**2).sum())\n", encoding="utf-8"
+    )
+    code = (
+        "from eglearn import minimize\nif __name__ == '__main__':\n"
+        "    result = minimize('slow:f', [(-1, 1)] * 3, budget=150, store='run.egl', workers=2)\n"
+        "    print(result.status.name, result.nfev)"
+    )
+    (tmp_path / "run.py").write_text(code, encoding="utf-8")
+    process = subprocess.Popen([sys.executable, "run.py"], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    until(lambda: store.exists() and count(store) > 5)
+    wish(store, pause=True, budget=200)
+    until(lambda: History(store).paused() is not None)
+    held = count(store)
+    time.sleep(0.5)
+    assert count(store) == held  # what was in flight has ended, and waits to be told
+    wish(store, pause=False)
+    out, _ = process.communicate(timeout=60)
+    assert out.split() == ["BUDGET", "200"]
+    assert count(store) == 200
