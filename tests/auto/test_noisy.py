@@ -9,6 +9,8 @@ from tests.auto.noisy_driver import Noise, auto, noisy_auto
 from tests.search.driver import continues_exactly, run
 
 from eglearn import AutoEGL, Status, minimize
+from eglearn.auto.noise import NoisyEvolution
+from eglearn.auto.plan import NoisePlan
 from eglearn.auto.policies import Forecast
 from eglearn.search.base import Reason
 from eglearn.search.cma_es import CMAES
@@ -274,3 +276,18 @@ def test_failures_around_the_minimum_under_noise(seed):
     assert result.status is Status.BUDGET
     assert result.progress["noisy"]
     assert np.max(np.abs(result.x_favorite - 0.9)) < 0.1
+
+
+def test_the_standard_error_is_that_of_the_estimate():
+    # Over many runs on a flat noisy floor, the estimates differ as much as their standard errors say.
+    rng = np.random.default_rng(3)
+    places = [rng.normal(size=20) for _ in range(400)]
+    told = []
+    for values in places:
+        evolution = NoisyEvolution.begun(rng, NoisePlan(size=10), np.zeros(3), gained=True)
+        evolution.at_means = values.tolist()
+        told.append((evolution.value, evolution.error))
+    values, errors = np.array(told).T
+    assert np.std(values) == pytest.approx(np.mean(errors), rel=0.15)
+    evolution.at_means = [1.0, 2.0]
+    assert np.isnan(evolution.error)
