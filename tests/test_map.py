@@ -13,7 +13,7 @@ from eglearn import minimize
 
 TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
 # The rooms that the list leaves out.
-ELSEWHERE = ("run", "loop", "recall", "evaluation", "store", "state", "settings", "serialize", "result")
+ELSEWHERE = ("run", "loop", "recall", "control", "evaluation", "store", "state", "settings", "serialize", "result")
 
 
 def drawn(column):

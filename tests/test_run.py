@@ -218,12 +218,12 @@ def test_errors_that_end_the_run_are_tried_again(tmp_path):
     """on_error="raise": the failed point is not stored, so a repaired objective continues with it."""
     path = tmp_path / "run.egl"
     with pytest.raises(Exception, match="too far"):
-        minimize(f, BOX, budget=400, on_error="raise", store=path)
+        minimize(f, BOX, budget=4000, on_error="raise", store=path)
 
     def repaired(x):
         return f(np.minimum(x, 3))
 
-    assert minimize(repaired, BOX, budget=400, on_error="raise", store=path, fingerprint="any").nfev == 400
+    assert minimize(repaired, BOX, budget=4000, on_error="raise", store=path, fingerprint="any").nfev == 4000
 
 
 def test_penalties_survive_a_resume(tmp_path):

@@ -76,10 +76,10 @@ def test_a_full_disk_ends_the_run_with_its_result(tmp_path):
 def test_a_damaged_checkpoint_is_passed_over(tmp_path, caplog):
     path = tmp_path / "run.egl"
     whole = minimize(f, BOX, budget=800)
-    stop = iter(range(100))
+    stop = iter(range(1000))
 
     def callback(x):
-        if next(stop) == 43:
+        if next(stop) == 430:
             raise StopIteration
 
     minimize(f, BOX, budget=800, store=path, callback=callback)

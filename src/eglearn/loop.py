@@ -38,7 +38,8 @@ class WorkersLost(Exception):
 class RunLoop:
     """The run: an optimiser, who evaluates for it, and where that is kept.
 
-    Answers are told in groups: with width 1 the batch that the search has asked for, else each answer by itself.
+    Answers are told in groups: those of all open points if these are evaluated together or one after the other, else
+    each answer by itself.
 
     Parameters
     ----------
@@ -46,6 +47,8 @@ class RunLoop:
         The parts; the budget may exceed the optimiser's, which then grows.
     width : int
         How many points are open at a time; 1: as many as the search asks for at once.
+    together : bool
+        Whether one call evaluates all open points.
     ordered : bool
         Whether answers are told in the order of asking; else in that of arrival.
     on_error : {"skip", "raise"}, float or None
@@ -63,11 +66,13 @@ class RunLoop:
         *,
         width: int,
         ordered: bool,
+        together: bool = False,
         on_error: str | float | None,
         limits: dict[str, float | None],
     ) -> None:
         self.optimiser, self.budget, self.evaluator, self.store = optimiser, budget, evaluator, store
-        self.width, self.ordered, self.on_error, self.limits = width, ordered, on_error, limits
+        self.width, self.ordered, self.together = width, ordered, together or width == 1
+        self.on_error, self.limits = on_error, limits
         self.penalty = float(on_error) if isinstance(on_error, int | float | np.number) else math.nan
         self.first = True  # nothing has been evaluated in this run
         self.values: set[float] | None = set()  # those found, as long as they may be all equal
@@ -113,6 +118,7 @@ class RunLoop:
             self._tell(group)
             self.nit += 1
             self._save()
+            check()
         else:
             self.memory.end(self.optimiser)
         self.first = self.optimiser.nfev == 0 and not self.arrived
@@ -147,7 +153,7 @@ class RunLoop:
             self._receive()
         self._tell(group)
         self.nit += 1
-        if self.optimiser.stop() is None:
+        if self.width > 1 and self.optimiser.stop() is None:
             self._ask()
             self._submit()  # before the other answers are told: workers need not wait for that
         self._save()
@@ -156,7 +162,7 @@ class RunLoop:
 
     def _ask(self) -> None:
         """Ask for the points that are missing."""
-        missing = self.width - len(self.open)
+        missing = 0 if self.together and self.open else self.width - len(self.open)
         if missing > 0 and self.optimiser.stop() is None:
             begun, first = time.perf_counter(), self.optimiser.asked
             x = self.optimiser.ask(missing if self.width > 1 else None)
@@ -171,7 +177,7 @@ class RunLoop:
 
     def _ready(self) -> list[int]:
         """The points whose answers are told next; none if one of them is still missing."""
-        if self.width == 1:
+        if self.together:
             whole = len(self.arrived) >= min(len(self.open), self.optimiser.budget - self.optimiser.nfev)
             return sorted(self.arrived) if whole else []
         if self.ordered:

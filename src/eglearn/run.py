@@ -10,17 +10,20 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .algorithms import AskTell, find_algorithm
+from .box import make_box
+from .control import Control
 from .evaluation import Command, make_evaluator
 from .evaluation.interrupts import calls, handled, keeps, pending
 from .loop import RunLoop, WorkersLost
 from .result import Result, Status
+from .search.base import default_batch
 from .settings import Settings
 from .store import History, KeepX, Store, StoreError, StoreMismatch
 from .store.layout import to_text
@@ -85,7 +88,8 @@ def minimize(
         ``eglearn.evaluation`` lists what each kind guarantees.
     width : int or None
         How many evaluations are in flight at a time. None: the number of workers, as far as it is known when the run
-        begins (for Dask, the threads of all workers), or that of the run in ``store``. It is part of the run. With
+        begins (for Dask, the threads of all workers), or that of the run in ``store``; for a vectorized objective
+        4 + 3 ln n, the points of one call. It is part of the run. With
         width 1, the run is a function of the seed and the values: the search gets the points it asks for at once
         evaluated before it continues. With more, answers are used in the order in which they arrive.
     ordered : bool
@@ -157,7 +161,8 @@ def minimize(
         evaluator = make_evaluator(fun, workers=workers, vectorized=vectorized, timeout=timeout, retries=retries)
         stack.callback(evaluator.close)
         before = _held(store)
-        width = int(width or (before and before.identity.get("width")) or evaluator.width)
+        usual = default_batch(max(make_box(bounds, x0, scale).n_free, 1)) if vectorized else evaluator.width
+        width = int(width or (before and before.identity.get("width")) or usual)
         make = functools.partial(kind, bounds, x0, seed=seed, scale=scale, settings=settings, width=width)
         optimiser = make(budget=budget)
         file = None
@@ -178,20 +183,32 @@ def minimize(
                 optimiser = make(budget=file.budgets[0])
         limits = {"target": target, "max_seconds": max_seconds}
         loop = RunLoop(
-            optimiser, int(budget), evaluator, file, width=width, ordered=ordered, on_error=on_error, limits=limits
+            optimiser,
+            int(budget),
+            evaluator,
+            file,
+            width=width,
+            ordered=ordered,
+            together=vectorized,
+            on_error=on_error,
+            limits=limits,
         )
+        control = stack.enter_context(closing(Control(file)))
         interrupts = stack.enter_context(handled())
         try:
             loop.resume()
             if target is not None and loop.found <= target:  # reached before, if the run is resumed
                 status = Status.TARGET
             while status is None:
+                if control.obey(loop):
+                    status, reason = Status.INTERRUPTED, "stopped by eglearn ui"
+                    break
                 status = loop.stop()
                 if status is None:
                     loop.step()
                     if target is not None and loop.found <= target:
                         status = Status.TARGET
-                    elif max_seconds is not None and time.monotonic() - started >= max_seconds:
+                    elif max_seconds is not None and time.monotonic() - started - control.paused >= max_seconds:
                         status = Status.TIME
                     if report is not None:
                         report(loop.result(status or loop.stop() or Status.RUNNING))

@@ -10,7 +10,7 @@ from tests.search.driver import centre, continues_exactly, ellipsoid, rastrigin,
 from eglearn.auto.lanes import Role
 from eglearn.search.base import Reason
 from eglearn.search.cma_es import CMAES
-from eglearn.search.trust_region import TrustRegion, TrustRegionSettings
+from eglearn.search.trust_region import TrustRegion
 
 RESTARTS = (Role.LARGE, Role.SMALL, Role.RANDOM)
 
@@ -88,8 +88,7 @@ def slow(u):
 def test_a_first_descent_that_goes_on_gaining_gets_a_third():
     slow.level = 1.0
     loop = few_loop(3)
-    loop.lanes[0].search.settings = TrustRegionSettings(smallest=1e-200)  # nothing ends it
-    count = turns(loop, slow, 20_000)
+    count = turns(loop, slow, 6500)
     assert loop.board.restarts
     assert count[Role.FIRST, "TrustRegion"] == loop.policy.descent_used
     assert 0.25 < loop.policy.descent_used / loop.used < 0.4

@@ -66,6 +66,7 @@ class Progress(View["Result"]):
         if self.result is None and news.nit == 1:
             self._marks.append((self.started, 0))
         self.result = news
+        self.budget = max(self.budget, news.nfev)  # it may have been raised meanwhile
         if len(self._marks) < 2 or now - self._marks[-2][0] >= _MARK_SECONDS:
             self._marks.append((now, news.nfev))
         else:
