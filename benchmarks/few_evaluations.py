@@ -78,8 +78,12 @@ def show_bbob(out: Path, ours: str) -> None:
             print(f"  {name:<12} {figures}   {int(mine.sum()):>3} problems, {cost:.2f} ms an evaluation")
         if ours not in mean:
             continue
+        # A rival that has not run all of our problems may have run the easy ones: it is shown, but not compared.
+        problems_of = {name: set(runs.select(algorithm=name).problems()[0]) for name in mean}
+        whole = [name for name in RIVALS if name in mean and problems_of[ours] <= problems_of[name]]
+        shared = np.array([problem in problems_of[ours] for problem in runs.problems()[0]])[runs.problems()[1]]
         for column, mark in enumerate(MARKS):
-            rivals = {name: value[column] for name, value in mean.items() if name in RIVALS}
+            rivals = {name: score[shared & runs.mask(algorithm=name), column].mean() for name in whole}
             best = max(rivals, key=lambda name: rivals[name])
             c = compare(runs, score[:, column], ours, best, rng, mixed_budgets=True)
             held = "holds" if c.difference >= 0 else "DOES NOT HOLD"
