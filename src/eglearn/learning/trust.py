@@ -33,7 +33,7 @@ class TrustSettings(Settings):
         return gain / predicted if predicted > 0 and not math.isnan(gain) else -1.0
 
     def cut(self, radius: float, reach: float, gain: float, slope: float) -> float:
-        """The next radius after a bad step: as far as the minimum of the parabola along the step, between a tenth and half.
+        """The next radius after a bad step: up to the minimum of the parabola along it, between a tenth and half.
 
         The parabola falls with ``slope`` per step at its beginning, and has fallen by ``gain`` at its end.
 

@@ -23,7 +23,7 @@ class TrustRegionSettings(Settings):
 
     radius: float = setting(0.2, "the first radius", "ours")
     m: int | None = setting(
-        None, "points for each step, later; None: 4 + 3 ln n", "Hansen 2016, eq. 48", or_none(whole(2))
+        None, "points for each step; None: one, and later 4 + 3 ln n", "Hansen 2016, eq. 48", or_none(whole(2))
     )
     early: float = setting(
         100.0, "evaluations by n in which each is chosen with all that is known", "ours", NOT_NEGATIVE
@@ -96,8 +96,9 @@ class TrustRegion(Search):
         self._m = s.m or default_batch(n)
         self._checks = 1 + math.ceil(s.checks * n)
         self._trust = TrustSettings()
-        # Samples in a fit: those in flight count, up to what a whole quadratic takes.
-        self._count = self.model.settings.count(n) + min(2 * (self.width - 1), n * (n + 3) // 2)
+        # What a whole quadratic takes is as much as is of use in flight; what is in flight takes part in a fit.
+        self._most = max((n + 1) * (n + 2) // 2, self._m)
+        self._count = self.model.settings.count(n) + min(2 * (self.width - 1), self._most)
 
     @property
     def radius(self) -> float:
@@ -106,15 +107,22 @@ class TrustRegion(Search):
 
     @property
     def _early(self) -> bool:
-        return self.used <= self.settings.early * self.n
+        return self.settings.m is None and self.used <= self.settings.early * self.n
 
     def natural(self) -> int:
         """As many as are planned to be in flight; later a candidate with its samples."""
-        return max((self.width if self._early else max(self.width, self._m)) - len(self.open), 0)
+        group = self.width if self._early else max(self.width, self._m)
+        return max(min(group, self._most) - self._in_flight, 0)
+
+    @property
+    def _in_flight(self) -> int:
+        """Open points; those that are open for very long are lost."""
+        return sum(index >= self.asked - 2 * self._most for index in self.open)
 
     def propose(self, k: int | None = None) -> Array:
-        """The start, samples on the axes, then candidates and samples; it never waits."""
-        points = [self._point() for _ in range(self.natural() if k is None else k)]
+        """The start, samples on the axes, then candidates and samples; it waits only if very many are open."""
+        k = self.natural() if k is None else min(k, max(self._most - self._in_flight, 0))
+        points = [self._point() for _ in range(k)]
         return np.array(points).reshape(len(points), self.n)
 
     def _point(self) -> Array:
@@ -156,7 +164,7 @@ class TrustRegion(Search):
         G.flat[:: self.n + 1] += 1e-3 * max(float(np.trace(G)) / self.n, 1e-3)
         d = self.rng.standard_normal(self.n)
         for _ in range(2):
-            d = np.linalg.solve(G, d)
+            d = np.asarray(np.linalg.solve(G, d), dtype=np.float64)
             d /= np.linalg.norm(d)
         u: Array = mirrored_offsets(self.best_u, self.delta * (d @ self.A)[None])[0]
         return u

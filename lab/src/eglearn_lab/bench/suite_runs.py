@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, MutableSequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class SuiteObjective:
         self.cpu_inside = 0.0
 
     def __call__(self, x: Any) -> float:
-        """The value at ``x``; an infinite one is NaN, a failure."""
+        """The value at ``x``, with noise if the problem has it."""
         begun = time.process_time()
         if self.evaluations >= self.budget:
             raise _RunOver
@@ -107,7 +107,7 @@ class SuiteRuns(Work[SuiteJob]):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                entry.function(Run(objective, job.seed))
+                entry.function(Run(cast(Any, objective), job.seed))
         except _RunOver:
             status = "budget"
         except (Exception, SystemExit) as problem:
