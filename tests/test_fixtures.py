@@ -8,12 +8,12 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.fixtures.make import ARGUMENTS, BATCHES, BOUNDS, HERE, sphere
 
 from eglearn import Status, minimize
 from eglearn.algorithms import ALGORITHMS
 from eglearn.serialize import loads
 from eglearn.store import History
+from tests.fixtures.make import ARGUMENTS, BATCHES, BOUNDS, HERE, sphere
 
 STATES = sorted(HERE.glob("state-*.bin"))
 RUNS = sorted(HERE.glob("run-*.egl"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from typing import Protocol
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ._typing import Array, Mask
 from .algorithms import AskTell
 from .evaluation import Evaluator, ObjectiveError, Outcome
 from .evaluation.interrupts import check
+from .history import RunHistory
 from .recall import Memory
 from .result import Result, Status, counted, describe
 from .serialize import dumps
@@ -29,6 +31,13 @@ class WorkersLost(Exception):
     """The workers do not evaluate any more; the text says why."""
 
 
+class Watcher(Protocol):
+    """Whoever wants to know of every evaluation when it arrives."""
+
+    def evaluated(self, batch: int, row: int, x: Array | None, outcome: Outcome, at: float | None = None) -> None:
+        """Take in an evaluation."""
+
+
 class RunLoop:
     """The run: an optimiser, who evaluates for it, and where that is kept.
 
@@ -39,7 +48,9 @@ class RunLoop:
     on_error : {"skip", "raise"}, float or None
         As in ``minimize``.
     limits
-        ``target`` and ``max_seconds``, for messages.
+        ``target``, ``max_seconds`` and others, for messages.
+    history : RunHistory or None
+        Of the run, for results.
     """
 
     def __init__(
@@ -50,9 +61,11 @@ class RunLoop:
         store: Store | None,
         on_error: str | float | None,
         limits: dict[str, float | None],
+        history: RunHistory | None = None,
     ) -> None:
         self.optimiser, self.budget, self.evaluator, self.store = optimiser, budget, evaluator, store
-        self.on_error, self.limits = on_error, limits
+        self.on_error, self.limits, self.history = on_error, limits, history
+        self.watchers: list[Watcher] = []
         self.penalty = float(on_error) if isinstance(on_error, int | float | np.number) else math.nan
         self.first = True  # nothing has been evaluated in this run
         self.values: set[float] | None = set()  # those found, as long as they may be all equal
@@ -155,6 +168,8 @@ class RunLoop:
                 y[row], answered[row] = self._count(outcome), True
                 if self.store is not None:
                     self.store.record(number, row, x[row], outcome)
+                for watcher in self.watchers:
+                    watcher.evaluated(number, row, x[row], outcome)
             fruitless = 0 if answered[missing].any() else fruitless + 1
             if reason is not None and fruitless >= _FRUITLESS:
                 raise WorkersLost(reason)
@@ -222,6 +237,7 @@ class RunLoop:
             status=status,
             message=f"{message} ({reason})" if reason else message,
             progress=progress,
+            history=self.history,
         )
 
 

@@ -16,14 +16,21 @@ from typing import Any
 
 import numpy as np
 
+from ._typing import Array
 from .algorithms import AskTell, find_algorithm
 from .evaluation import Command, make_evaluator
 from .evaluation.interrupts import calls, handled, keeps, pending
+from .history import RunHistory
 from .loop import RunLoop, WorkersLost
+from .narration import Narrator
+from .objective import as_function
+from .progress import ProgressBar
 from .result import Result, Status
 from .settings import Settings
+from .stop_rules import StopRules
 from .store import History, KeepX, Store, StoreError, StoreMismatch
 from .store.layout import to_text
+from .warm_start import read_known
 
 Callback = Callable[..., Any]
 _LOG = logging.getLogger("eglearn")
@@ -34,6 +41,7 @@ def minimize(
     fun: Callable[[Any], Any] | str | Command,
     bounds: Any,
     x0: Any = None,
+    args: Any = (),
     *,
     budget: int,
     seed: int | None = 0,
@@ -51,6 +59,12 @@ def minimize(
     callback: Callback | None = None,
     target: float | None = None,
     max_seconds: float | None = None,
+    ftol: float | None = None,
+    xtol: Any = None,
+    patience: int | None = None,
+    known: tuple[Any, Any] | None = None,
+    progress: bool = False,
+    keep_history: bool = True,
     algorithm: str | type[AskTell] | None = None,
 ) -> Result:
     """Minimise ``fun`` inside ``bounds`` with at most ``budget`` evaluations.
@@ -60,12 +74,14 @@ def minimize(
     fun : callable, "module:function" or Command
         ``fun(x)`` takes a float64 array (n,) and returns a number. An evaluation fails if it raises an exception or
         returns NaN, an infinite value, or anything other than one real number. ``eglearn.evaluation.Command`` is an
-        external program.
+        external program. A ``torch.nn.Module`` gets a tensor, a function with a ``functools`` cache a tuple.
     bounds : sequence of (low, high), ``scipy.optimize.Bounds``, or a (low, high) pair of arrays
         Every evaluated point is inside. Equal bounds fix a coordinate. None or an infinite value means no bound,
         and needs ``x0`` and ``scale``.
     x0 : array-like or None
         Where to start; None is the centre of the box.
+    args : tuple
+        More arguments of the objective: ``fun(x, *args)``.
     budget : int
         Number of evaluations, never exceeded. Failed evaluations count; a point counts once, however often it is
         retried. A run in a ``store`` may be given a larger budget later: it continues where the old one ended.
@@ -108,6 +124,21 @@ def minimize(
         Stop after the first batch with a value at or below this.
     max_seconds : float or None
         Stop after the first batch that ends after this many seconds.
+    ftol : float or None
+        Stop if no value has been lower by more than this, in the units of ``fun``, for ``patience`` evaluations.
+    xtol : float, array-like (n,) or None
+        Stop if no coordinate of the best point has moved by more than this for ``patience`` evaluations.
+    patience : int or None
+        How many evaluations that is; None is 20 (n + 20). Without ``ftol`` and ``xtol``, the run stops if there was no
+        lower value at all for so many evaluations. All three are off unless given: the search then looks for better
+        minima until the budget is used.
+    known : (X, y) or None
+        Points (k, n) inside the bounds and their values (k,) that you have already. The search learns from them; they
+        do not count against the budget. The best of them may be the result.
+    progress : bool
+        Show a progress bar: in a notebook, in a terminal (best with the package rich), or as lines on standard error.
+    keep_history : bool
+        Keep all evaluations in ``Result.history``; ``eglearn.history.RunHistory`` says how much memory that takes.
     algorithm : str, class or None
         A name in ``eglearn.algorithms.ALGORITHMS`` ("auto", "egl", "igl", "convergent-egl", "cma-es", ...), or a class
         such as ``eglearn.EGL``. None is "auto", which is ``AutoEGL``; "egl" is the paper's algorithm.
@@ -135,13 +166,24 @@ def minimize(
         raise ValueError(f"target = {target!r}: it must be a number, or None")
     if store is not None and seed is None:
         raise ValueError("seed = None: a run with a store needs a seed, so that it can be continued")
+    for name, switch in (("progress", progress), ("keep_history", keep_history)):
+        if not isinstance(switch, bool | np.bool_):
+            raise ValueError(f"{name} = {switch!r}: it must be True or False")
     kind = find_algorithm(algorithm, settings)
     optimiser = kind(bounds, x0, budget=budget, seed=seed, scale=scale, settings=settings)
+    told = read_known(optimiser.box, known)
+    rules = StopRules(optimiser.box.n, ftol, xtol, patience)
+    if xtol is not None and store is not None and keep_x == "none":
+        raise ValueError("xtol needs points, but keep_x = 'none': keep 'improvements' at least, or leave out xtol")
+    history = RunHistory(optimiser.box.low, optimiser.box.high) if keep_history else None
+    narrator = Narrator(kind.name, optimiser.n, int(budget))
     report = _caller(callback)
     started = time.monotonic()
     status, reason = None, ""
     with ExitStack() as stack:
-        evaluator = make_evaluator(fun, workers=workers, vectorized=vectorized, timeout=timeout, retries=retries)
+        evaluator = make_evaluator(
+            as_function(fun, args), workers=workers, vectorized=vectorized, timeout=timeout, retries=retries
+        )
         stack.callback(evaluator.close)
         file = None
         if store is not None:
@@ -152,16 +194,28 @@ def minimize(
                 "on_error": "skip" if on_error is None else on_error,
                 "box": optimiser.box.state(),
                 "settings": optimiser.settings.state(),
+                **({} if told is None else {"known": {"x": told[0], "y": told[1]}}),
             }
             environment = optimiser.state()["made_with"] | _objective(fun, fingerprint, store)
             file = stack.enter_context(Store(store, identity, environment, keep_x, about))
             if file.budgets[0] != optimiser.budget:
                 optimiser = kind(bounds, x0, budget=file.budgets[0], seed=seed, scale=scale, settings=settings)
-        limits = {"target": target, "max_seconds": max_seconds}
-        loop = RunLoop(optimiser, int(budget), evaluator, file, on_error, limits)
+        if told is not None:
+            optimiser.tell(*told)
+            rules.given_before(*told)
+        limits = {"target": target, "max_seconds": max_seconds, **rules.limits}
+        bar = stack.enter_context(ProgressBar(int(budget))) if progress else None
+        loop = RunLoop(optimiser, int(budget), evaluator, file, on_error, limits, history)
+        _recall(file, told, history, rules)
+        loop.watchers = [watcher for watcher in (history, rules, bar) if watcher is not None]
         interrupts = stack.enter_context(handled())
         try:
             loop.resume()
+            narrator.begin(loop.optimiser.nfev, loop.found, 0 if told is None else len(told[1]))
+            if bar is not None:
+                bar.begin(loop.result(Status.RUNNING))
+            if rules.count == loop.optimiser.nfev:  # else part of a batch is known, which has to be completed first
+                status = rules.status()
             if target is not None and loop.found <= target:  # reached before, if the run is resumed
                 status = Status.TARGET
             while status is None:
@@ -172,7 +226,13 @@ def minimize(
                         status = Status.TARGET
                     elif max_seconds is not None and time.monotonic() - started >= max_seconds:
                         status = Status.TIME
-                    report(loop.result(status or loop.stop() or Status.RUNNING))
+                    else:
+                        status = rules.status()
+                    so_far = loop.result(status or loop.stop() or Status.RUNNING)
+                    narrator.batch(so_far)
+                    if bar is not None:
+                        bar.batch(so_far)
+                    report(so_far)
         except StopIteration:
             status = Status.CALLBACK
         except KeyboardInterrupt:
@@ -187,12 +247,29 @@ def minimize(
             status = Status.INTERRUPTED
         interrupts.acted()
         result = loop.result(status, reason)
+        narrator.end(result)
+        if bar is not None:
+            bar.end(result)
         if file is not None:
             try:
                 file.finish({name: result[name] for name in result})
             except StoreError as error:
                 _LOG.warning("%s", error)
         return result
+
+
+def _recall(file: Store | None, told: tuple[Array, Array] | None, history: RunHistory | None, rules: StopRules) -> None:
+    """Let history and rules know what was known before, and what was evaluated if a stored run goes on."""
+    if history is not None:
+        if told is not None:
+            history.given(*told)
+        if file is not None:
+            history.read(file)
+        else:
+            history.begun = [time.time()]
+    if file is not None and rules.given:
+        for batch, row, x, outcome, _ in file.evaluations(with_x=rules.xtol is not None):
+            rules.evaluated(batch, row, x, outcome)
 
 
 def _objective(

@@ -122,6 +122,7 @@ def old_job(path: str, objective: str | None, given: Given) -> Job:
             "fingerprint": "any",  # who resumes a file may name another objective for it
             "settings": ALGORITHMS[identity["algorithm"]].settings_class().from_state(identity["settings"]),
             "algorithm": ALGORITHMS[identity["algorithm"]],
+            "known": (known["x"], known["y"]) if (known := identity.get("known")) else None,
         }
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..algorithms import ALGORITHMS, EGL
+from ..progress import duration, number
 from ..result import Status, counted
 from ..store import History
 from ..store.connection import neighbour
-from .display import duration, number
 from .running import plain, point, recommended
 
 _SPEED_SECONDS = 60.0  # the speed is that of the last minute of work
