@@ -120,8 +120,9 @@ class RunHistory:
 
     def _thin(self) -> None:
         """Make room: of ordinary points every second goes, and of improvements too if they are most of what is left."""
-        self._stride *= 2
         kept, up = np.array(self._kept), np.array(self._improved)
+        if (kept % self._stride == 0).sum() > self._room // 4:
+            self._stride = min(2 * self._stride, 2**62)
         regular = kept % self._stride == 0
         if (regular | up).sum() > self._room // 2:
             up[np.flatnonzero(up)[::2]] = False
@@ -239,7 +240,7 @@ class RunHistory:
         try:
             import pandas
         except ImportError as error:
-            raise ImportError("to_pandas() needs pandas: pip install pandas") from error
+            raise ImportError("to_pandas() needs pandas: pip install 'eglearn[pandas]'") from error
         columns: dict[str, Any] = {
             "batch": self.batch,
             "row": np.array(self._row, dtype=np.int64),

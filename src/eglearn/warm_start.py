@@ -23,7 +23,8 @@ def read_known(box: Box, known: Any) -> tuple[Array, Array] | None:
     try:
         x, y = known
     except (TypeError, ValueError) as error:
-        raise ValueError(f"known = {known!r}: it must be a pair (X, y), points (k, {box.n}) and values (k,)") from error
+        kind = type(known).__name__
+        raise ValueError(f"known is a {kind}: it must be a pair (X, y), points (k, {box.n}) and values (k,)") from error
     try:
         return checked(box, x, y)
     except ValueError as error:

@@ -1,0 +1,92 @@
+"""eglearn among nevergrad's optimizers: after ``import eglearn.nevergrad``, the registry has "EGL".
+
+nevergrad asks for one point at a time and may ask for more before it tells values; eglearn proposes batches. Points of
+a batch are handed out one by one. If a batch is handed out but not told yet, nevergrad gets normally distributed points
+around the best one, as wide as the search samples now; the search learns from them too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from nevergrad.optimization.base import Optimizer, registry
+
+from ._typing import Array
+from .algorithms import AutoEGL
+from .result import Status
+
+_SCALE = 1.5  # of nevergrad's standardised space: bounds are 3 away from its origin, as the first window is then
+_EVALUATIONS = 1000  # per coordinate, where nevergrad gives no budget: more follow when they are used
+_FAILED = 5e20  # what nevergrad makes of NaN and infinite losses
+_WINDOW = 2.0  # half the first window, in scales
+_PATIENCE = 10  # more points than this, and by worker, before points that nobody tells are given up
+
+
+class EGL(Optimizer):  # type: ignore[misc]
+    """``eglearn.AutoEGL`` as an optimizer of nevergrad: ``ng.optimizers.registry["EGL"]``.
+
+    Examples
+    --------
+    >>> import nevergrad as ng
+    >>> import eglearn.nevergrad
+    >>> optimizer = ng.optimizers.registry["EGL"](ng.p.Array(init=[3.0, 3.0]), budget=300)
+    >>> recommended = optimizer.minimize(lambda x: float(sum((x - 1) ** 2)))
+    >>> recommended.value.round(3).tolist()
+    [1.0, 1.0]
+    """
+
+    def __init__(self, parametrization: Any, budget: int | None = None, num_workers: int = 1) -> None:
+        super().__init__(parametrization, budget=budget, num_workers=num_workers)
+        self._penalize_cheap_violations = True  # a point that breaks a constraint has failed
+        self._egl: AutoEGL | None = None
+        self._queue: list[Array] = []
+        self._open: dict[str, Array] = {}
+        """By candidate: the point that was asked for. nevergrad may evaluate another, at a bound or on a grid."""
+        self._extra = 0
+
+    @property
+    def optimiser(self) -> AutoEGL:
+        """The optimiser of eglearn, made when it is needed: nevergrad's users may set a seed before."""
+        if self._egl is None:
+            n = self.dimension
+            seed = int(self._rng.randint(2**31))
+            budget = self.budget or _EVALUATIONS * n
+            self._egl = AutoEGL(None, np.zeros(n), scale=_SCALE, budget=budget, seed=seed)
+        return self._egl
+
+    def _internal_ask_candidate(self) -> Any:
+        x = self._next()
+        candidate = self.parametrization.spawn_child().set_standardized_data(x)
+        self._open[candidate.uid] = x
+        return candidate
+
+    def _next(self) -> Array:
+        egl = self.optimiser
+        if not self._queue and not self._open:
+            if egl.stop() is Status.BUDGET:  # the assumed one
+                egl.extend(2 * egl.budget)
+            if egl.stop() is None:
+                self._queue, self._extra = list(egl.ask()), 0
+        if self._queue:
+            return self._queue.pop(0)
+        self._extra += 1
+        if self._open and self._extra > _PATIENCE * self.num_workers + _PATIENCE:  # they will never be told
+            egl.tell(np.array(list(self._open.values())), np.full(len(self._open), np.nan))
+            self._open = {}
+        reach = egl.progress()["epsilon"]
+        width = _WINDOW * _SCALE * (reach if 0 < reach < 1 else 1.0)
+        return egl.best_x + width * self._rng.standard_normal(self.dimension)
+
+    def _internal_tell_candidate(self, candidate: Any, loss: float) -> None:
+        asked = self._open.pop(candidate.uid, None)
+        x = candidate.get_standardized_data(reference=self.parametrization) if asked is None else asked
+        self.optimiser.tell(np.asarray(x)[None], [np.nan if loss >= _FAILED else loss])
+
+    def _internal_provide_recommendation(self) -> Any:
+        egl = self.optimiser
+        return egl.x_favorite if np.isfinite(egl.best_y) else None
+
+
+if "EGL" not in registry:
+    registry.register_name("EGL", EGL)
