@@ -12,8 +12,8 @@ from .run import minimize
 class Algorithm:
     """What ``ioh.Experiment(algorithm=...)`` takes: called with a problem, it minimises it.
 
-    Each call takes the next seed, so that repetitions differ (for each problem, ioh begins with a copy). It stops when the problem says that its final target was
-    found.
+    Each call takes the next seed, so that repetitions differ (for each problem, ioh begins with a copy). It stops when
+    the problem says that its final target was found.
 
     Parameters
     ----------

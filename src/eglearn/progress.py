@@ -135,9 +135,11 @@ class ProgressBar:
             *([f"{self.failed:,} failed"] if self.failed else []),
             f"{duration(gone)} gone",
         ]
-        if self.message:
-            return [*texts, self.message]
-        return [*texts, f"{duration(left)} left", *([self.doing] if self.doing else [])]
+        return texts if self.message else [*texts, f"{duration(left)} left", *([self.doing] if self.doing else [])]
+
+    def text(self, first: int = 0) -> str:
+        """The facts from ``first`` on, and at the end the message."""
+        return ", ".join(self.facts()[first:]) + (f". {self.message}" if self.message else "")
 
 
 class Lines:
@@ -157,7 +159,7 @@ class Lines:
         self._write(bar, end="\n")
 
     def _write(self, bar: ProgressBar, end: str) -> None:
-        text = ", ".join(bar.facts())
+        text = bar.text()
         try:
             self.stream.write(f"\r{text}\x1b[K{end}" if self.in_place else f"{text}{end}")
             self.stream.flush()
@@ -198,10 +200,9 @@ class Terminal:
         from rich.text import Text
 
         facts = bar.facts()
-        few = 4 if bar.failed else 3  # what stands beside the bar
         line = Table.grid(padding=(0, 2))
         line.add_row(Drawn(total=1.0, completed=bar.share, width=_BAR), Text(facts[0]), Text(facts[1], style="bold"))
-        return Group(line, Text("  ".join(facts[2:few]) + "  " + ", ".join(facts[few:]), style="dim"))
+        return Group(line, Text(bar.text(2), style="dim"))
 
 
 class Notebook:
@@ -215,7 +216,7 @@ class Notebook:
 
     def show(self, bar: ProgressBar) -> None:
         """Show it."""
-        data = {"text/html": self._html(bar), "text/plain": ", ".join(bar.facts())}
+        data = {"text/html": self._html(bar), "text/plain": bar.text()}
         if self._handle is None:
             self._handle = self._display(data, raw=True, display_id=True)
         else:
@@ -227,14 +228,14 @@ class Notebook:
 
     @staticmethod
     def _html(bar: ProgressBar) -> str:
-        first, *rest = map(html.escape, bar.facts())
+        first, rest = html.escape(bar.facts()[0]), html.escape(bar.text(1))
         full, part = "background:currentColor;border-radius:3px;height:6px;", 100 * bar.share
         # Colours are those of the page, so that it can be read on dark ones too.
         return (
             '<div style="max-width:40em;font-size:90%;line-height:1.5">'
             f'<div style="{full}opacity:.85;width:{part:.1f}%;margin-bottom:-6px"></div>'
             f'<div style="{full}opacity:.15"></div>'
-            f"<div><b>{first}</b>, {', '.join(rest)}</div></div>"
+            f"<div><b>{first}</b>, {rest}</div></div>"
         )
 
 
