@@ -15,6 +15,7 @@ from eglearn import minimize
 
 
 def simulate(x):
+    """A simulation that takes time, and fails for some points."""
     time.sleep(0.004 + 0.02 * (x[1] > 2))
     if x[0] > 3.5:
         raise ValueError("no mesh")

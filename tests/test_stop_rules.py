@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import rosen
 
 from eglearn import Status, minimize
+from eglearn.cli import main
 from eglearn.evaluation import Outcome
 from eglearn.stop_rules import StopRules
 
@@ -122,3 +123,17 @@ def test_a_run_that_was_interrupted_stops_where_it_would_have(tmp_path):
 def test_wrong_rules_are_refused(rule, words):
     with pytest.raises(ValueError, match=words):
         minimize(bowl, BOX, budget=10, **rule)
+
+
+def test_rules_on_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sim.py").write_text("def bowl(x):\n    return float(sum((x - 1) ** 2))\n")
+    words = ["run", "sim:bowl", "--dim", "5", "--bounds", "-5", "5", "--budget", "9000", "--quiet"]
+    assert main([*words, "--ftol", "1e-6", "--patience", "150"]) == 0
+    assert "No value was lower by more than ftol = 1e-06 for 150 evaluations." in capsys.readouterr().out
+    assert main([*words, "--ftol", "1e-6", "--patience", "150"]) == 0
+    out = capsys.readouterr().out
+    assert "Nothing was evaluated" in out
+    assert "to continue, give a smaller --ftol or a larger --patience" in out
+    assert main(["resume", "run.egl", "--patience", "300", "--trust"]) == 0  # the ftol of before stays
+    assert "ftol = 1e-06 for 300 evaluations" in capsys.readouterr().out

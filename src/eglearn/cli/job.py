@@ -19,7 +19,18 @@ from .errors import Failure, Usage
 from .options import Given, make_settings, read_bounds
 from .trust import ask_for_trust, signature
 
-_CHANGEABLE = ("workers", "timeout", "retries", "vectorized", "keep_x", "target", "max_seconds")
+_CHANGEABLE = (
+    "workers",
+    "timeout",
+    "retries",
+    "vectorized",
+    "keep_x",
+    "target",
+    "max_seconds",
+    "ftol",
+    "xtol",
+    "patience",
+)
 
 
 @dataclass(frozen=True)
