@@ -176,6 +176,14 @@ def test_the_log_tells_of_noise_known_points_and_going_on(caplog, tmp_path):
     assert any(line.startswith("goes on after 50 evaluations: ") for line in caplog.messages)
 
 
+def test_the_log_tells_when_the_papers_algorithm_zooms_in(caplog):
+    caplog.set_level(logging.INFO, "eglearn")
+    minimize(f, BOX, budget=3000, algorithm="egl")
+    sizes = [float(line.split()[3]) for line in caplog.messages if line.startswith("zooms in to ")]
+    assert len(sizes) > 2
+    assert sizes == sorted(sizes, reverse=True)
+
+
 def test_the_log_gives_numbers_at_debug_and_nothing_at_warning(caplog):
     caplog.set_level(logging.DEBUG, "eglearn")
     result = minimize(f, BOX, budget=60)

@@ -7,6 +7,7 @@ search that runs is told.
 from __future__ import annotations
 
 import logging
+import math
 from typing import Any
 
 from .result import Result, counted
@@ -49,6 +50,7 @@ class Narrator:
         self.algorithm, self.n, self.budget = algorithm, n, budget
         self._doing: str | None = None
         self._restarts = self._noisy = 0.0
+        self._region = math.inf
 
     def begin(self, nfev: int, best: float, n_known: int) -> None:
         """The run starts, or goes on after ``nfev`` evaluations."""
@@ -70,6 +72,10 @@ class Narrator:
             _LOG.info("restart %d%s; %s", restarts, f": {now}" if now else "", after)
         elif now and now != self._doing:
             _LOG.info("%s; %s", now, after)
+        region = progress.get("region", math.inf)
+        if region < self._region < math.inf:
+            _LOG.info("zooms in to %.3g of the box; %s", region, after)
+        self._region = region
         self._noisy, self._restarts, self._doing = progress.get("noisy", 0.0), restarts, now
         if _LOG.isEnabledFor(logging.DEBUG):
             numbers = (f"{name} {_shown(value)}" for name, value in progress.items() if name != "doing")

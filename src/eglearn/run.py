@@ -133,8 +133,8 @@ def minimize(
         lower value at all for so many evaluations. All three are off unless given: the search then looks for better
         minima until the budget is used.
     known : (X, y) or None
-        Points (k, n) inside the bounds and their values (k,) that you have already. The search learns from them; they
-        do not count against the budget. The best of them may be the result.
+        Points (k, n) inside the bounds and their values (k,) that you have already. The search is told of them before
+        its first batch; they do not count against the budget. The best of them may be the result.
     progress : bool
         Show a progress bar: in a notebook, in a terminal (best with the package rich), or as lines on standard error.
     keep_history : bool
