@@ -137,7 +137,8 @@ def test_nevergrad_with_bounds_logs_integers_and_workers(workers):
             open_points.append(optimizer.ask())
         candidate = open_points.pop(len(open_points) // 2)
         optimizer.tell(candidate, loss(**candidate.kwargs))
-    assert loss(**optimizer.recommend().kwargs) < 0.5
+    assert loss(**optimizer.recommend().kwargs) < 0.1
+    assert optimizer.optimiser.nit > 10  # batches: the search goes on, whatever the number of workers
 
 
 def test_nevergrad_failures_unasked_points_pickles_and_points_that_are_never_told(tmp_path):

@@ -42,7 +42,7 @@ class EGL(Optimizer):  # type: ignore[misc]
         self._egl: AutoEGL | None = None
         self._queue: list[Array] = []
         self._open: dict[str, Array] = {}
-        """By candidate: the point that was asked for. nevergrad may evaluate another, at a bound or on a grid."""
+        """By candidate: a point of the batch. nevergrad may evaluate another, inside its bounds or on its grid."""
         self._extra = 0
 
     @property
@@ -56,27 +56,30 @@ class EGL(Optimizer):  # type: ignore[misc]
         return self._egl
 
     def _internal_ask_candidate(self) -> Any:
-        x = self._next()
-        candidate = self.parametrization.spawn_child().set_standardized_data(x)
-        self._open[candidate.uid] = x
-        return candidate
-
-    def _next(self) -> Array:
-        egl = self.optimiser
+        egl, child = self.optimiser, self.parametrization.spawn_child()
         if not self._queue and not self._open:
             if egl.stop() is Status.BUDGET:  # the assumed one
                 egl.extend(2 * egl.budget)
             if egl.stop() is None:
                 self._queue, self._extra = list(egl.ask()), 0
-        if self._queue:
-            return self._queue.pop(0)
+        if not self._queue:
+            return child.set_standardized_data(self._beside_the_best())
+        x = self._queue.pop(0)
+        candidate = child.set_standardized_data(x)
+        self._open[candidate.uid] = x
+        return candidate
+
+    def _beside_the_best(self) -> Array:
+        """A point while the rest of the batch is being evaluated."""
+        egl = self.optimiser
         self._extra += 1
-        if self._open and self._extra > _PATIENCE * self.num_workers + _PATIENCE:  # they will never be told
+        if self._open and self._extra > _PATIENCE * (self.num_workers + 1):  # they will never be told
             egl.tell(np.array(list(self._open.values())), np.full(len(self._open), np.nan))
             self._open = {}
         reach = egl.progress()["epsilon"]
         width = _WINDOW * _SCALE * (reach if 0 < reach < 1 else 1.0)
-        return egl.best_x + width * self._rng.standard_normal(self.dimension)
+        x: Array = egl.best_x + width * self._rng.standard_normal(self.dimension)
+        return x
 
     def _internal_tell_candidate(self, candidate: Any, loss: float) -> None:
         asked = self._open.pop(candidate.uid, None)
