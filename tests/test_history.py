@@ -55,7 +55,7 @@ def test_failures_are_there_with_their_reason():
 def test_as_a_table():
     history = minimize(f, BOX, budget=50).history
     table = history.to_pandas()
-    assert table.shape == (50, 11)
+    assert table.shape == (50, 10)
     assert list(table.columns[-3:]) == ["x0", "x1", "x2"]
     row = table.loc[table.y.idxmin()]
     np.testing.assert_array_equal(row[["x0", "x1", "x2"]].astype(float), history.best().x)
@@ -68,7 +68,7 @@ def test_a_stored_run_has_the_same_history(tmp_path):
     known = np.zeros((2, 3)), np.array([3.0, math.nan])
     result = minimize(f, BOX, budget=150, known=known, store=tmp_path / "run.egl")
     loaded = load(tmp_path / "run.egl")
-    for name in ("x", "y", "batch", "failed", "seconds"):
+    for name in ("x", "y", "index", "known", "failed", "seconds"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(result.history, name))
     np.testing.assert_allclose(loaded.time[2:], result.history.time[2:], atol=0.5)
     with pytest.raises(StoreError, match="there is no file"):
@@ -99,7 +99,7 @@ def test_a_continued_run_has_all_of_its_history(tmp_path):
 def test_a_pause_does_not_count():
     history = RunHistory(np.zeros(1), np.ones(1))
     for at in (11.0, 12.0, 1013.0, 1014.0):
-        history.evaluated(0, 0, np.zeros(1), Outcome(1.0, None, 1, 0.5), at)
+        history.evaluated(0, np.zeros(1), Outcome(1.0, None, 1, 0.5), at)
     history.begun = [10.0, 1012.0]
     assert history.elapsed.tolist() == [1.0, 2.0, 3.0, 4.0]
 
@@ -111,7 +111,7 @@ def test_points_never_take_more_than_their_room(n, numbers, falling):
     rng = np.random.default_rng(0)
     for i in range(3000):
         y = -float(i) if falling else float(rng.standard_normal())
-        history.evaluated(i, 0, np.full(n, i), Outcome(y))
+        history.evaluated(i, np.full(n, i), Outcome(y))
         assert history.points.size <= max(numbers, n)
     assert len(history.y) == 3000
     best = history.best()
@@ -148,7 +148,7 @@ def test_pictures_of_values_of_any_size(close_figures):
     for values in ([1e300, 1e299, 1e300], [-3.0, -5.0, -4.0], [0.0, 0.0], [5.0, 0.0]):
         history = RunHistory(np.array([-np.inf]), np.array([np.inf]))
         for i, y in enumerate(values):
-            history.evaluated(i, 0, np.array([float(i)]), Outcome(y))
+            history.evaluated(i, np.array([float(i)]), Outcome(y))
         for kind in ("convergence", "slices", "parallel"):
             np.atleast_1d(history.plot(kind)).flat[0].figure.canvas.draw()
 

@@ -60,7 +60,7 @@ class Distance(torch.nn.Module):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_any_callable(fun, workers):
     expected = minimize(shifted, BOX, args=(1.0,), budget=150)
-    result = minimize(fun, BOX, budget=150, workers=workers)
+    result = minimize(fun, BOX, budget=150, workers=workers, width=1)
     np.testing.assert_allclose(np.sort(result.history.y), np.sort(expected.history.y), rtol=1e-12)
     assert result.n_failed == 0
 

@@ -99,14 +99,14 @@ def test_a_bar_moves_with_every_evaluation_and_survives_a_closed_stream():
     face.seconds = 0.0
     with ProgressBar(3, face) as bar:
         for outcome in (Outcome(2.0), Outcome(np.nan, "no mesh"), Outcome(1.0)):
-            bar.evaluated(0, 0, np.zeros(1), outcome)
+            bar.evaluated(0, np.zeros(1), outcome)
     lines = stream.getvalue().splitlines()
     assert [line.split(" of")[0] for line in lines] == ["1", "2", "3", "3"]
     assert "1 failed" in lines[1]
     assert "lowest value 1," in lines[2]
     stream.close()
     with ProgressBar(3, face) as bar:
-        bar.evaluated(0, 0, np.zeros(1), Outcome(1.0))
+        bar.evaluated(0, np.zeros(1), Outcome(1.0))
 
 
 def test_a_run_that_raises_leaves_no_bar_behind(capfd):

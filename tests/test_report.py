@@ -318,9 +318,9 @@ def test_all_failed(chromium: str, tmp_path: Path) -> None:
 def test_one_batch_that_is_still_going_on(chromium: str, tmp_path: Path) -> None:
     with Store(tmp_path / "run.egl", {"budget": 100, "seed": 0}, {"numpy": "1<2"}) as store:
         for row in range(10):
-            store.record(0, row, np.array([row, -1.5]), Outcome(3.0 + row))
-        store.end_batch(0, None, {"best": 3.0, "candidate": 4.0, "epsilon": 0.1, "seconds_evaluating": 2.0})
-        store.record(1, 0, np.array([7.25, 1e-300]), Outcome(2.5))
+            store.record(row, np.array([row, -1.5]), Outcome(3.0 + row))
+        store.save(row + 1, {"best": 3.0, "candidate": 4.0, "epsilon": 0.1, "seconds_evaluating": 2.0}, None)
+        store.record(row + 1, np.array([7.25, 1e-300]), Outcome(2.5))
         dom, page = opened(chromium, tmp_path / "run.egl")  # a reader beside the writer
     assert "11 of 100" in dom
     assert "not finished" in dom
@@ -369,8 +369,8 @@ def test_large_small_and_negative_values(
 def test_values_at_both_ends_of_the_numbers(chromium: str, tmp_path: Path) -> None:
     with Store(tmp_path / "v.egl", {"budget": 900, "seed": 0}) as store:
         for i, y in enumerate([1.7e308, -1.7e308, 0.0, -0.0, 5e-324, -1e300, 1e300, math.inf, -math.inf] * 100):
-            store.record(i // 9, i % 9, np.zeros(2), Outcome(y))
-        store.end_batch(0, None, {"candidate": -1e308, "epsilon": 5e-324, "region": 1.7e308, "loss": math.inf})
+            store.record(i, np.zeros(2), Outcome(y))
+        store.save(9, {"candidate": -1e308, "epsilon": 5e-324, "region": 1.7e308, "loss": math.inf}, None)
     dom, _ = opened(chromium, tmp_path / "v.egl")
     assert '<dd class="big">-1.7e+308</dd>' in dom
 
@@ -389,10 +389,11 @@ def test_150_000_evaluations_stay_small_and_quick(chromium: str, tmp_path: Path)
         store._synced = math.inf
         store._db.execute("BEGIN")
         for i, value in enumerate(y.tolist()):
-            store.record(*divmod(i, batch), x, Outcome(value) if i % 1000 else Outcome(math.nan, f"error {i % 7}"))
+            store.record(i, x, Outcome(value) if i % 1000 else Outcome(math.nan, f"error {i % 7}"))
         store._db.execute("COMMIT")
         for k in range(150_000 // batch):
-            store.end_batch(k, None, {"candidate": level[k], "epsilon": 0.1, "region": level[k], "loss": 1.0})
+            progress = {"candidate": level[k], "epsilon": 0.1, "region": level[k], "loss": 1.0}
+            store.save(batch * (k + 1), progress, None)
     write_report(path, path.with_suffix(".html"))
     assert path.with_suffix(".html").stat().st_size < 500_000
     dom, console = browse(chromium, path.with_suffix(".html"), "--dump-dom")
@@ -419,9 +420,9 @@ def test_pauses_are_no_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with Store(tmp_path / "run.egl", {}) as store:
         for k in range(30):
             clock += 3.0 if k != 20 else 50_000.0
-            store.record(k, 0, np.zeros(2), Outcome(1.0, seconds=1.0))
-            evaluated = 0.0 if k == 10 else 1.0  # one batch was told again when the run was continued
-            store.end_batch(k, None, {"seconds_evaluating": evaluated, "seconds_learning": 0.5})
+            store.record(k, np.zeros(2), Outcome(1.0, seconds=1.0))
+            evaluated = 0.0 if k == 10 else 1.0  # one value was told again when the run was continued
+            store.save(k + 1, {"seconds_evaluating": evaluated, "seconds_learning": 0.5}, None)
     write_report(tmp_path / "run.egl", tmp_path / "run.html")
     text = (tmp_path / "run.html").read_text(encoding="utf-8")
     assert "Pauses of 13 h 53 min in total are left out." in text

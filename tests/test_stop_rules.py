@@ -57,31 +57,31 @@ def test_valleys_are_followed_to_their_end(fun, rule):
 def test_slow_progress_counts_when_it_adds_up():
     rules = StopRules(1, ftol=1.0, patience=10)
     for i in range(100):
-        rules.evaluated(i, 0, np.zeros(1), Outcome(-0.2 * i))
+        rules.told(np.zeros(1), Outcome(-0.2 * i))
         assert rules.status() is None
     for _ in range(10):
-        rules.evaluated(0, 0, np.zeros(1), Outcome(0.0))
+        rules.told(np.zeros(1), Outcome(0.0))
     assert rules.status() is Status.FTOL
 
 
 def test_a_point_that_moves_at_equal_values_is_no_progress_but_one_that_gains_is():
     rules = StopRules(2, xtol=0.1, patience=5)
-    rules.evaluated(0, 0, np.zeros(2), Outcome(1.0))
+    rules.told(np.zeros(2), Outcome(1.0))
     for i in range(20):
         assert rules.status() is None
-        rules.evaluated(0, 0, np.array([0.0, 0.2 * (i + 1)]), Outcome(0.9**i))
+        rules.told(np.array([0.0, 0.2 * (i + 1)]), Outcome(0.9**i))
     for i in range(5):
-        rules.evaluated(0, 0, np.array([0.0, 99.0 + i]), Outcome(1.0))
+        rules.told(np.array([0.0, 99.0 + i]), Outcome(1.0))
     assert rules.status() is Status.XTOL
 
 
 def test_failures_count_as_evaluations_but_a_run_without_a_value_goes_on():
     rules = StopRules(1, patience=3)
     for _ in range(5):
-        rules.evaluated(0, 0, np.zeros(1), Outcome(np.nan, "no mesh"))
+        rules.told(np.zeros(1), Outcome(np.nan, "no mesh"))
     assert rules.status() is None
     for outcome in (Outcome(1.0), *[Outcome(np.nan, "no mesh")] * 3):
-        rules.evaluated(0, 0, np.zeros(1), outcome)
+        rules.told(np.zeros(1), outcome)
     assert rules.status() is Status.PATIENCE
 
 

@@ -6,7 +6,6 @@ import pytest
 from eglearn import AutoEGL, Status, minimize
 from eglearn.algorithms import ALGORITHMS
 from eglearn.cli.job import old_job
-from eglearn.history import GIVEN
 from eglearn.store import StoreMismatch
 
 BOX = [(-5, 5)] * 4
@@ -29,9 +28,9 @@ def test_known_points_are_told_before_the_first_is_asked_for(algorithm, monkeypa
             told.append((self.nit, np.array(x), np.array(y)))
             super().tell(x, y)
 
-        def ask(self):
+        def ask(self, k=None):
             told.append(None)
-            return super().ask()
+            return super().ask(k)
 
     minimize(f, BOX, budget=30, known=(X, Y), algorithm=Noted)
     nit, x, y = told[0]
@@ -41,11 +40,11 @@ def test_known_points_are_told_before_the_first_is_asked_for(algorithm, monkeypa
 
 
 def test_known_points_do_not_count_but_may_be_the_best():
-    result = minimize(f, BOX, budget=1, known=([[1, 1, 1, 1.001]], [1e-6]))
-    assert (result.nfev, result.fun) == (1, 1e-6)
+    result = minimize(f, BOX, budget=1, known=([[1, 1, 1, 1.001]], [1e-9]))
+    assert (result.nfev, result.fun) == (1, 1e-9)
     assert result.x.tolist() == [1, 1, 1, 1.001]
-    assert result.history.best().y == 1e-6
-    assert result.history.batch[0] == GIVEN
+    assert result.history.best().y == 1e-9
+    assert result.history.known.tolist() == [True, False]
     assert minimize(f, BOX, budget=9, known=([[1] * 4], [0.0]), target=0.0).status is Status.TARGET
 
 

@@ -1,8 +1,6 @@
 """Ask and tell: the shell of every search.
 
-A search proposes a batch, waits until each of its points has a value (or is known to have failed), learns
-from the whole batch, and proposes the next. Values may come in any pieces and any order; what is learned
-depends only on which point has which value.
+Any number of points may be open. Values come in any pieces and any order, and the next ``ask`` makes use of them.
 """
 
 from __future__ import annotations
@@ -14,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ._typing import Array, State
-from .batch import SAME_POINT, Batch, checked
 from .box import Box, make_box
 from .environment import differing, environment
 from .learning.values import ENTERS
 from .narration import doing
+from .open_points import SAME_POINT, OpenPoint, OpenPoints, checked
 from .result import Status
 from .search.base import Search
 from .settings import Settings
 
-FORMAT = 5
+FORMAT = 6
 """Version of the state's layout."""
 
 # Failed points that end a run, see ``stop``: small batches may be bad luck, and what fails may be most of the box.
@@ -31,7 +29,7 @@ _HOPELESS, _HOPELESS_BY_N, _HOPELESS_SHARE, _SURELY_HOPELESS = 30, 10, 0.1, 1000
 
 
 class AskTell:
-    """The shell of a search: box, budget, pending batch, best point, exact state.
+    """The shell of a search: box, budget, open points, best point, exact state.
 
     Parameters
     ----------
@@ -43,6 +41,8 @@ class AskTell:
         Seed of the generator; None takes one from the operating system.
     settings : Settings or None
         Of the algorithm's own class; None: its defaults.
+    width : int
+        How many evaluations are in flight at the same time, as planned.
     """
 
     name: ClassVar[str]
@@ -58,11 +58,15 @@ class AskTell:
         seed: int | None = 0,
         scale: Any = None,
         settings: Settings | None = None,
+        width: int = 1,
     ) -> None:
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
             raise ValueError(f"seed = {seed!r}: it must be a whole number, 0 or more, or None")
         self.box = make_box(bounds, x0, scale)
         self.budget = _whole_number(budget)
+        if isinstance(width, bool) or not isinstance(width, int | np.integer) or width < 1:
+            raise ValueError(f"width = {width!r}: it must be a whole number of evaluations in flight, 1 or more")
+        self.width = int(width)
         expected = self.settings_class()
         self.settings: Any = expected() if settings is None else settings
         if not isinstance(self.settings, expected):
@@ -76,18 +80,18 @@ class AskTell:
         return f"<{type(self).__name__} in {self.n} coordinates: {done}>"
 
     def _begin(self) -> None:
+        self.asked = 0
+        """Points handed out so far: the number of the next one."""
         self.nfev = 0
         self.nit = 0
         self.n_failed = 0
-        self._best_y = np.nan
+        self._best_y, self._best_number = np.nan, 0
         self._best_u, self._best_x = self.box.start, self.box.x0 + 0.0
-        self._pending: Batch | None = None
-        self._cut: State | None = None
-        """If the budget cut the last batch short: that batch, and the position before it."""
-        self._foreign: list[tuple[Array, float]] = []
+        self._open = OpenPoints()
+        self._news = [0, 0]  # values and failures since the search has learned something
         self._failed_in_a_row = self._failed_points = 0
         if self.n > 0:
-            self._start()
+            self._start(self.box.start)
 
     @classmethod
     def settings_class(cls) -> type[Settings]:
@@ -99,11 +103,11 @@ class AskTell:
         """Whether there is such a setting; a report shows nothing that hangs on the others."""
         return any(f.name == setting for f in dataclasses.fields(cls.settings_class()))
 
-    def _start(self) -> None:
-        """Begin a search from ``self.box.start``."""
+    def _start(self, start: Array) -> None:
+        """Begin a search there."""
         left = self.budget - self.nfev
         value = self._best_y * ENTERS
-        self._search = self.search_class(self._rng, self.box.start, self.settings, value=value, budget=left)
+        self._search = self.search_class(self._rng, start, self.settings, value=value, budget=left, width=self.width)
 
     # --- ask and tell -------------------------------------------------------------------------------------------
 
@@ -120,23 +124,17 @@ class AskTell:
     @property
     def best_y(self) -> float:
         """The lowest value so far; NaN if there is none."""
-        return self._best()[2]
+        return self._best_y
 
     @property
     def best_u(self) -> Array:
         """Where it was found, canonical coordinates."""
-        return self._best()[1]
+        return self._best_u
 
     @property
     def best_x(self) -> Array:
         """The best point so far, as it was evaluated; the start if there is none."""
-        return self._best()[0].copy()
-
-    def _best(self) -> tuple[Array, Array, float]:
-        """The best of the finished batches and of what is known of the pending one: x, u and value."""
-        if self._pending is not None and (best := self._pending.best()) and not self._best_y <= best[2]:
-            return best
-        return self._best_x, self._best_u, self._best_y
+        return self._best_x.copy()
 
     @property
     def x_favorite(self) -> Array:
@@ -163,8 +161,7 @@ class AskTell:
     def _to_x(self, u: Array) -> Array:
         """User points; of the best point the very one that was evaluated, since rounding may lead beside it."""
         x: Array = self.box.to_x(u)
-        best_x, best_u, _ = self._best()
-        x[(u == best_u).all(axis=1)] = best_x
+        x[(u == self._best_u).all(axis=1)] = self._best_x
         return x
 
     def stop(self) -> Status | None:
@@ -176,31 +173,41 @@ class AskTell:
         limit = max(_HOPELESS, _HOPELESS_BY_N * self.n, _HOPELESS_SHARE * self.budget)
         if self._failed_in_a_row >= 2 and self._failed_points >= min(limit, _SURELY_HOPELESS):
             return Status.ALL_FAILED
-        if self._pending is not None:
-            return None
-        if self._search.done is not None if self.n > 0 else self.nit > 0:
+        if not self._open.points and (self._search.done is not None if self.n > 0 else self.nit > 0):
             return Status.CONVERGED
-        if self.nfev >= self.budget:
-            return Status.BUDGET
-        return None
+        return Status.BUDGET if self.nfev >= self.budget else None
 
-    def ask(self) -> Array:
-        """Points (k, n) to evaluate, all inside the bounds.
+    def ask(self, k: int | None = None) -> Array:
+        """Points (j, n) to evaluate, all inside the bounds.
 
-        If you ask again before telling all values, you get the same points, without those already told.
+        Parameters
+        ----------
+        k : int or None
+            How many new points, beside those that are open. There are fewer, or none, where the search waits for
+            answers or the budget ends. None: the open points again or, if there are none, as many new ones as are
+            natural for the search and the width.
         """
         if why := self.stop():
             raise RuntimeError(f"the run is over ({why.name}): ask() has no more points; check stop() before asking")
-        if self._pending is None:
-            x = self._to_x(self._search.propose() if self.n > 0 else np.empty((1, 0)))
-            # Back from x: what is learned from must be what is evaluated, rounding included.
-            self._pending = Batch.asked(x, self.box.to_u(x))
-        open_points: Array = self._pending.x[self._open(self._pending)]
-        return open_points
+        if k is None and self._open.points:
+            return self._open.x(self.box.n)[: self.budget - self.nfev]
+        if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
+            raise ValueError(f"k = {k!r}: it must be a whole number of points, 1 or more, or None")
+        left = max(self.budget - self.nfev - len(self._open), 0)
+        if self.n == 0:
+            x, first = self._to_x(np.empty((1, 0)))[: 0 if self._open.points else left], 0
+        else:
+            first = self._search.asked
+            x = self._to_x(self._search.propose(min(self._search.natural() if k is None else int(k), left)))
+        # Back from x: what is learned from must be what is evaluated, rounding included.
+        for i, (point, u) in enumerate(zip(x, self.box.to_u(x), strict=True)):
+            self._open.add(self.asked + i, OpenPoint(point.copy(), u, first + i))
+        self.asked += len(x)
+        return x
 
-    def _open(self, batch: Batch) -> npt.NDArray[np.intp]:
-        """Rows without an answer, as far as the budget allows for them."""
-        return batch.waiting[: self.budget - self.nfev]
+    def open(self) -> tuple[npt.NDArray[np.int64], Array]:
+        """The numbers of the open points, in the order in which they were asked for, and the points (k, n)."""
+        return np.array(list(self._open.points), dtype=np.int64), self._open.x(self.box.n)
 
     def tell(self, x: Any, y: Any) -> None:
         """Tell values: of any of the requested points, in any order, and of points that were not requested.
@@ -212,89 +219,106 @@ class AskTell:
             NaN, None or an infinite value means that the evaluation failed.
         """
         x, y = checked(self.box, x, y)
-        batch = self._pending
-        if batch is not None and np.array_equal(x, batch.x[rows := self._open(batch)]):  # the usual case
-            self._answer(batch, rows, y)
-        elif (
-            batch is not None
-            and len(x) == len(rows)
-            and self.box.near(batch.x[rows], x, SAME_POINT)
-            and not batch.holds(x)  # else they come in another order, which shows even where all are close together
-        ):
-            for row, point, u in zip(rows.tolist(), x, self.box.to_u(x), strict=True):  # in order, but rounded
-                batch.move(row, point, u)
-            self._answer(batch, rows, y)
-        else:
-            self._sort_in(x, y)
-        if batch is not None and (batch.told.all() or self.nfev >= self.budget):
-            self._finish(batch)
-
-    def _sort_in(self, x: Array, y: Array) -> None:
-        """Find out for each point whether it was asked for."""
-        batch = self._pending
-        for point, u, value in zip(x, self.box.to_u(x), y, strict=True):
+        if self._open.points and self._open.in_order(self.box, x):  # the usual case
+            self._take(list(self._open.points), x, self.box.to_u(x), y)
+            return
+        foreign = []
+        for row, (point, u) in enumerate(zip(x, self.box.to_u(x), strict=True)):
             here = self.box.covers(point, SAME_POINT)  # else u is not where it is
-            row = batch.row_of(point, u) if batch is not None and here else None
-            if batch is not None and row is not None:
-                batch.move(row, point, u)
-                self._answer(batch, np.array([row]), np.array([value]))
-            elif np.isfinite(value):
-                if here:
-                    self._foreign.append((u, float(value)))
-                self._note_best(point, u, float(value))
+            number = self._open.number_of(point, u) if here else None
+            if number is None:
+                foreign.append(row)
+            else:
+                self._take([number], point[None], u[None], y[row : row + 1])
+        self._hear(x[foreign], y[foreign])
+
+    def answer(self, numbers: Any, y: Any, x: Array | None = None) -> None:
+        """Tell values of open points by their numbers: the first point that was ever asked for has number 0.
+
+        Parameters
+        ----------
+        numbers : array-like (k,) of int
+        y : array-like (k,)
+            NaN: failed.
+        x : array (k, n) or None
+            Where they were evaluated, if that was beside the points that were asked for.
+        """
+        points = [self._open.points[int(number)] for number in numbers]
+        u = np.array([point.u for point in points]) if x is None else self.box.to_u(x)
+        x = np.array([point.x for point in points]) if x is None else x
+        self._take([int(number) for number in numbers], x, u, np.asarray(y, dtype=np.float64))
 
     def adopt(self, x: Array, y: Array) -> None:
         """Hand over values (k,) that an earlier course of this run asked for, NaN: failed, and their points (k, n).
 
         They are learned from like points that nobody asked for, but use up budget. Rows of NaN: points not known.
         """
-        waiting, self._pending = self._pending, None
-        known = self.box.contains(x) & np.isfinite(y)  # a comparison with NaN is False
-        self._sort_in(x[known], y[known])
+        known = self.box.contains(x)  # a comparison with NaN is False
+        self._hear(x[known], y[known])
         self.nfev += len(y)
         self.n_failed += int((~np.isfinite(y)).sum())
-        if waiting is not None and self.nfev >= self.budget:  # the budget has cut off all of the batch
-            self._cut, self._foreign, waiting = {"batch": waiting.state(), **self._position()}, [], None
-        self._pending = waiting
 
-    def _answer(self, batch: Batch, rows: npt.NDArray[np.intp], values: Array) -> None:
-        self.nfev += len(rows)
-        self.n_failed += batch.answer(rows, values)
+    def _hear(self, x: Array, y: Array) -> None:
+        """Points that nobody asked for, or that a search asked for which is gone."""
+        x, y = x[np.isfinite(y)], y[np.isfinite(y)]
+        if not len(y):
+            return
+        u, lowest = self.box.to_u(x), int(np.argmin(y))
+        self._note_best(self.asked, x[lowest], u[lowest], float(y[lowest]))
+        here = np.array([self.box.covers(point, SAME_POINT) for point in x])
+        if self.n > 0 and here.any():
+            self._search.hear(u[here], ENTERS * y[here])
 
-    def _note_best(self, x: Array, u: Array, y: float) -> None:
-        if not self._best_y <= y:  # also when it is NaN: nothing known yet
-            self._best_x, self._best_u, self._best_y = x.copy(), u.copy(), y
+    def _note_best(self, number: int, x: Array, u: Array, y: float) -> None:
+        # Of equal values the first asked for counts, in whatever order they come. NaN: nothing is known yet.
+        if not self._best_y <= y or (y == self._best_y and number < self._best_number):
+            self._best_x, self._best_u, self._best_y, self._best_number = x.copy(), u.copy(), y, number
 
-    def _finish(self, batch: Batch) -> None:
-        self._cut = None if batch.told.all() else {"batch": batch.state(), **self._position()}
-        u, y = batch.u[batch.told], batch.y[batch.told]
-        if best := batch.best():
-            self._note_best(*best)
+    def _take(self, numbers: list[int], x: Array, u: Array, y: Array) -> None:
+        """Values of open points, where they were evaluated."""
+        y = np.where(np.isfinite(y), y, np.nan)
+        good = np.isfinite(y)
+        self.nfev += len(y)
+        self.n_failed += int((~good).sum())
+        self._news[0] += int(good.sum())
+        self._news[1] += int((~good).sum())
+        if good.any():
+            lowest = int(np.nanargmin(y))
+            self._note_best(numbers[lowest], x[lowest], u[lowest], float(y[lowest]))
+        indices = np.array([self._open.take(number).index for number in numbers], dtype=np.int64)
+        before, own = self.nit, indices >= 0
+        self._hear(x[~own], y[~own])
+        if self.n == 0:
+            self.nit += 1
+        elif own.any():
+            learned = self._search.iterations
+            self._search.learn(u[own], ENTERS * y[own], indices[own])
+            self.nit += self._search.iterations - learned
+        if self.nit > before:
+            self._after_learning()
+
+    def _after_learning(self) -> None:
+        (values, failures), self._news = self._news, [0, 0]
+        if values:
             self._failed_in_a_row = self._failed_points = 0
         else:
             self._failed_in_a_row += 1
-            self._failed_points += len(y)
-        foreign, self._foreign, self._pending = self._foreign, [], None
-        self.nit += 1
-        if self.n > 0:
-            if foreign:
-                self._search.hear(np.array([u for u, _ in foreign]), ENTERS * np.array([y for _, y in foreign]))
-            self._search.learn(u, ENTERS * y)
-            if not np.isnan(self._best_y) and self.box.confines(self._best_x):
-                self._widen()
+            self._failed_points += failures
+        if self.n > 0 and not np.isnan(self._best_y) and self.box.confines(self._best_x):
+            self._widen()
 
     def _widen(self) -> None:
         """A better point may be beyond the window: begin again at the best one, in a wider window."""
         self.box.widen(self._best_x)
         self._best_u = self.box.start
-        self._start()
+        self._start(self._best_u)
+        self._open.orphan(self.box)
 
     def extend(self, budget: int) -> None:
         """Raise the budget to ``budget`` evaluations in total; a run that has used its budget then continues.
 
-        If the old budget truncated the last batch, the rest of it is asked for, and the search learns from the whole
-        batch. So the run is the one that the new budget would have given from the start, except that AutoEGL has
-        planned for the old one.
+        The run is the one that the new budget would have given from the start, except that AutoEGL has planned for
+        the old one.
 
         Parameters
         ----------
@@ -305,11 +329,6 @@ class AskTell:
         if whole < self.budget:
             raise ValueError(f"budget = {budget}: it is {self.budget} already, and can only grow")
         more, self.budget = whole - self.budget, whole
-        if more and self._cut is not None:
-            since = self._foreign
-            self._go_to(self._cut)
-            self._foreign += since
-            self._pending, self._cut = Batch.from_state(self._cut["batch"]), None
         if self.n > 0:
             self._search.extend(more)
 
@@ -324,36 +343,22 @@ class AskTell:
             "box": self.box.state(),
             "budget": self.budget,
             "settings": self.settings.state(),
+            "width": self.width,
+            "asked": self.asked,
             "nfev": self.nfev,
             "nit": self.nit,
             "n_failed": self.n_failed,
             "best_y": self._best_y,
             "best_x": self._best_x.copy(),
-            "pending": None if self._pending is None else self._pending.state(),
-            "cut": self._cut,
-            **self._position(),
-        }
-
-    def _position(self) -> State:
-        """The part of the state that learning from a batch depends on."""
-        return {
+            "best_number": self._best_number,
+            "open": self._open.state(),
             "window": self.box.window(),
             "rng": self._rng.bit_generator.state,
+            "news": list(self._news),
             "failed_in_a_row": self._failed_in_a_row,
             "failed_points": self._failed_points,
-            "foreign_u": [u.copy() for u, _ in self._foreign],
-            "foreign_y": [y for _, y in self._foreign],
             "search": self._search.state() if self.n > 0 else {},
         }
-
-    def _go_to(self, position: State) -> None:
-        self.box.load_window(position["window"])
-        self._best_u = self.box.to_u(self._best_x[None])[0]
-        self._rng.bit_generator.state = position["rng"]
-        self._failed_in_a_row, self._failed_points = position["failed_in_a_row"], position["failed_points"]
-        self._foreign = list(zip(position["foreign_u"], position["foreign_y"], strict=True))
-        if self.n > 0:
-            self._search = self.search_class.from_state(position["search"], rng=self._rng)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -362,8 +367,11 @@ class AskTell:
         ``differences(state)`` tells whether this environment is the one in which the state was made; only then
         is the continuation exact to the last bit.
         """
-        if state.get("format") != FORMAT:
-            raise ValueError(f"state has format version {state.get('format')!r}: this eglearn reads version {FORMAT}")
+        if state.get("format") not in (5, FORMAT):
+            version = state.get("made_with", {}).get("eglearn", "an unknown version")
+            raise ValueError(
+                f"state has format {state.get('format')!r}, of eglearn {version}: this one reads formats 5 and {FORMAT}"
+            )
         if state["algorithm"] != cls.name:
             raise ValueError(f"state belongs to the algorithm {state['algorithm']!r}, not to {cls.name!r}")
         self = cls.__new__(cls)
@@ -371,13 +379,34 @@ class AskTell:
         self.budget = state["budget"]
         self.settings = cls.settings_class().from_state(state["settings"])
         self._rng = np.random.Generator(np.random.PCG64(0))
+        self.width = state.get("width", 1)
+        self.box.load_window(state["window"])
         self._begin()
-        self.nfev, self.nit, self.n_failed = state["nfev"], state["nit"], state["n_failed"]
-        self._best_y, self._best_x = state["best_y"], state["best_x"].copy()
-        if state["pending"] is not None:
-            self._pending = Batch.from_state(state["pending"])
-        self._cut = state["cut"]
-        self._go_to(state)
+        if state["format"] != FORMAT:
+            return self._begun_anew(state)
+        self.asked, self.nfev, self.nit, self.n_failed = (state[k] for k in ("asked", "nfev", "nit", "n_failed"))
+        self._best_y, self._best_x, self._best_number = state["best_y"], state["best_x"].copy(), state["best_number"]
+        self._best_u = self.box.to_u(self._best_x[None])[0]
+        self._open = OpenPoints.from_state(state["open"])
+        self._news = list(state["news"])
+        self._failed_in_a_row, self._failed_points = state["failed_in_a_row"], state["failed_points"]
+        self._rng.bit_generator.state = state["rng"]
+        if self.n > 0:
+            self._search = cls.search_class.from_state(state["search"], rng=self._rng)
+        return self
+
+    def _begun_anew(self, state: State) -> Self:
+        """Format 5, before points could be told one by one: a new search begins at the best point."""
+        self.nfev = self.asked = state["nfev"]
+        self.nit, self.n_failed, self._best_y = state["nit"], state["n_failed"], state["best_y"]
+        self._best_x = state["best_x"].copy()
+        self._best_u = self.box.to_u(self._best_x[None])[0]
+        self._rng.bit_generator.state = state["rng"]
+        if pending := state["pending"]:  # what is known of the open batch
+            lowest = np.argmin(np.where(np.isnan(pending["y"]), np.inf, pending["y"]))
+            self._hear(pending["x"][[lowest]], pending["y"][[lowest]])
+        if self.n > 0:
+            self._start(self._best_u)
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -390,7 +419,8 @@ class AskTell:
 
     def differences(self, state: State) -> list[str]:
         """What differs between this environment and the one that made ``state``, in sentences; none: exact."""
-        return differing(self._environment(), state["made_with"])
+        older = [] if state["format"] == FORMAT else ["the state is of an older format: the search begins anew"]
+        return older + differing(self._environment(), state["made_with"])
 
 
 def _whole_number(budget: Any) -> int:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 NUMBERS = 4_000_000
 """Coordinates of points that a history keeps, 8 bytes each."""
 _TEXTS = 1000  # different errors, and different workers, that are kept; all others have one text
-GIVEN = -1
-"""The batch of points that were known before the run."""
+GIVEN = "known"
+"""The worker of points that were known before the run."""
 
 
 class Best(NamedTuple):
@@ -71,21 +71,20 @@ class RunHistory:
         self._improved: list[bool] = []
         self._best = -1
         self._y, self._seconds, self._time = array("d"), array("d"), array("d")
-        self._batch, self._row, self._attempts = array("q"), array("q"), array("q")
+        self._index, self._attempts = array("q"), array("q")
         self._error, self._worker = array("q"), array("q")
         self._texts: list[dict[str, int]] = [{}, {}]
 
     # --- what is written ----------------------------------------------------------------------------------------
 
-    def evaluated(self, batch: int, row: int, x: Array | None, outcome: Outcome, at: float | None = None) -> None:
+    def evaluated(self, index: int, x: Array | None, outcome: Outcome, at: float | None = None) -> None:
         """Add an evaluation; ``x`` is None if the point is not known, ``at`` None means now."""
         number, y = len(self._y), outcome.y
         good = outcome.error is None and math.isfinite(y)
         self._y.append(y if good else math.nan)
         self._seconds.append(outcome.seconds)
         self._time.append(time.time() if at is None else at)
-        self._batch.append(batch)
-        self._row.append(row)
+        self._index.append(index)
         self._attempts.append(outcome.attempts)
         self._error.append(-1 if outcome.error is None else self._number_of(0, outcome.error))
         self._worker.append(self._number_of(1, outcome.worker))
@@ -99,18 +98,18 @@ class RunHistory:
             if len(self._kept) > self._room:
                 self._thin()
 
-    def read(self, file: History) -> None:
-        """Add what stands in a run's file; what was set aside belongs to the batch that learned from it."""
-        self.begun = file.begun()
-        for batch, row, x, outcome, at in file.evaluations():
-            self.evaluated(max(batch, -1 - batch), row, x, outcome, at)
+    def begin(self, known: tuple[Array, Array] | None, file: History | None) -> None:
+        """Add points that were known before the run, and what stands in its file."""
+        self.begun = [time.time()] if file is None else file.begun()
+        if known is not None:
+            self._given(*known)
+        for e in () if file is None else file.evaluations():
+            self.evaluated(e.index, e.x, e.outcome, e.at)
 
-    def given(self, x: Array, y: Array) -> None:
-        """Add points (k, n) that were known before the run."""
-        for row, (point, value) in enumerate(zip(x, y, strict=True)):
+    def _given(self, x: Array, y: Array) -> None:
+        for point, value in zip(x, y, strict=True):
             error = None if math.isfinite(value) else "no value was given"
-            outcome = Outcome(float(value), error, 0, math.nan, "known")
-            self.evaluated(GIVEN, row, point, outcome, math.nan)
+            self.evaluated(-1, point, Outcome(float(value), error, 0, math.nan, GIVEN), math.nan)
 
     def _number_of(self, kind: int, text: str) -> int:
         texts = self._texts[kind]
@@ -170,9 +169,16 @@ class RunHistory:
         return np.array(self._kept, dtype=np.int64)
 
     @property
-    def batch(self) -> Array:
-        """(k,) number of the batch; -1: known before the run."""
-        return np.array(self._batch, dtype=np.int64)
+    def index(self) -> Array:
+        """(k,) number of the point in the order of asking, from 0; below 0: not asked for, see docs/guarantees.md."""
+        return np.array(self._index, dtype=np.int64)
+
+    @property
+    def known(self) -> Mask:
+        """(k,) of bool: whether the point was known before the run."""
+        number = self._texts[1].get(GIVEN, -1)
+        known: Mask = np.array(self._worker, dtype=np.int64) == number
+        return known
 
     @property
     def seconds(self) -> Array:
@@ -235,15 +241,15 @@ class RunHistory:
         Returns
         -------
         pandas.DataFrame
-            Columns batch, row, y, error, attempts, seconds, worker, time (seconds since 1970), then the coordinates.
+            Columns index (the order of asking), y, error, attempts, seconds, worker, time (seconds since 1970), then
+            the coordinates.
         """
         try:
             import pandas
         except ImportError as error:
             raise ImportError("to_pandas() needs pandas: pip install 'eglearn[pandas]'") from error
         columns: dict[str, Any] = {
-            "batch": self.batch,
-            "row": np.array(self._row, dtype=np.int64),
+            "index": self.index,
             "y": self.y,
             "error": pandas.Series(self.error, dtype=object),
             "attempts": np.array(self._attempts, dtype=np.int64),
@@ -320,7 +326,7 @@ def load(path: str | os.PathLike[str]) -> RunHistory:
         file = History(path)
         box = file.identity["box"]
         history = RunHistory(np.array(box["low"], dtype=np.float64), np.array(box["high"], dtype=np.float64))
-        if (known := file.identity.get("known")) is not None:
-            history.given(np.array(known["x"], dtype=np.float64), np.array(known["y"], dtype=np.float64))
-        history.read(file)
+        told = file.identity.get("known")
+        known = None if told is None else (np.array(told["x"], dtype=np.float64), np.array(told["y"], dtype=np.float64))
+        history.begin(known, file)
         return history

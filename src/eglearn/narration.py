@@ -60,10 +60,13 @@ class Narrator:
         else:
             _LOG.info("starts: %s", what + (f"; {counted(n_known, 'point')} known before" if n_known else ""))
 
+    @property
+    def talks(self) -> bool:
+        """Whether anybody listens."""
+        return _LOG.isEnabledFor(logging.INFO)
+
     def batch(self, result: Result) -> None:
-        """A batch has been learned from."""
-        if not _LOG.isEnabledFor(logging.INFO):
-            return
+        """A group of answers was told."""
         progress, after = result.progress, f"after {counted(result.nfev, 'evaluation')}, lowest value {result.fun:g}"
         if progress.get("noisy", 0.0) > self._noisy:
             _LOG.info("noise found: from now on large populations and their means count; %s", after)
@@ -79,7 +82,7 @@ class Narrator:
         self._noisy, self._restarts, self._doing = progress.get("noisy", 0.0), restarts, now
         if _LOG.isEnabledFor(logging.DEBUG):
             numbers = (f"{name} {_shown(value)}" for name, value in progress.items() if name != "doing")
-            _LOG.debug("batch %d, %s: %s", result.nit, after, ", ".join(numbers))
+            _LOG.debug("step %d, %s: %s", result.nit, after, ", ".join(numbers))
 
     def end(self, result: Result) -> None:
         """The run is over."""

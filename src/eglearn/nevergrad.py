@@ -1,8 +1,8 @@
 """eglearn among nevergrad's optimizers: after ``import eglearn.nevergrad``, the registry has "EGL".
 
-nevergrad asks for one point at a time and may ask for more before it tells values; eglearn proposes batches. Points of
-a batch are handed out one by one. If a batch is handed out but not told yet, nevergrad gets normally distributed points
-around the best one, as wide as the search samples now; the search learns from them too.
+nevergrad asks for one point at a time and may ask for more before it tells values; so does eglearn's ``ask(1)``. Where
+the search waits for answers, nevergrad gets normally distributed points around the best one, as wide as the search
+samples now; the search learns from them too.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from nevergrad.optimization.base import Optimizer, registry
 
 from ._typing import Array
 from .algorithms import AutoEGL
-from .result import Status
 
 _SCALE = 1.5  # of nevergrad's standardised space: bounds are 3 away from its origin, as the first window is then
 _EVALUATIONS = 1000  # per coordinate, where nevergrad gives no budget: more follow when they are used
 _FAILED = 5e20  # what nevergrad makes of NaN and infinite losses
 _WINDOW = 2.0  # half the first window, in scales
-_PATIENCE = 10  # more points than this, and by worker, before points that nobody tells are given up
+_PATIENCE = 10  # times as many points as workers are open before the oldest one is given up
 
 
 class EGL(Optimizer):  # type: ignore[misc]
@@ -40,45 +39,43 @@ class EGL(Optimizer):  # type: ignore[misc]
         super().__init__(parametrization, budget=budget, num_workers=num_workers)
         self._penalize_cheap_violations = True  # a point that breaks a constraint has failed
         self._egl: AutoEGL | None = None
-        self._queue: list[Array] = []
         self._open: dict[str, Array] = {}
-        """By candidate: a point of the batch. nevergrad may evaluate another, inside its bounds or on its grid."""
-        self._extra = 0
+        """By candidate: the point asked for. nevergrad may evaluate another, inside its bounds or on its grid."""
 
     @property
     def optimiser(self) -> AutoEGL:
         """The optimiser of eglearn, made when it is needed: nevergrad's users may set a seed before."""
         if self._egl is None:
-            n = self.dimension
-            seed = int(self._rng.randint(2**31))
-            budget = self.budget or _EVALUATIONS * n
-            self._egl = AutoEGL(None, np.zeros(n), scale=_SCALE, budget=budget, seed=seed)
+            n, width = self.dimension, self.num_workers
+            seed, budget = int(self._rng.randint(2**31)), self.budget or _EVALUATIONS * n
+            self._egl = AutoEGL(None, np.zeros(n), scale=_SCALE, budget=budget, seed=seed, width=width)
         return self._egl
 
     def _internal_ask_candidate(self) -> Any:
-        egl, child = self.optimiser, self.parametrization.spawn_child()
-        if not self._queue and not self._open:
-            if egl.stop() is Status.BUDGET:  # the assumed one
-                egl.extend(2 * egl.budget)
-            if egl.stop() is None:
-                self._queue, self._extra = list(egl.ask()), 0
-        if not self._queue:
-            return child.set_standardized_data(self._beside_the_best())
-        x = self._queue.pop(0)
-        candidate = child.set_standardized_data(x)
+        candidate = self.parametrization.spawn_child()
+        if len(self._open) > _PATIENCE * (self.num_workers + 1):  # most of them will never be told
+            oldest = next(iter(self._open))
+            self.optimiser.tell(self._open.pop(oldest)[None], [np.nan])
+        x = self._next()
+        if x is None:
+            return candidate.set_standardized_data(self._beside_the_best())
+        candidate.set_standardized_data(x)
         self._open[candidate.uid] = x
         return candidate
 
-    def _beside_the_best(self) -> Array:
-        """A point while the rest of the batch is being evaluated."""
+    def _next(self) -> Array | None:
+        """The next point of the search; None if it waits for answers."""
         egl = self.optimiser
-        self._extra += 1
-        if self._open and self._extra > _PATIENCE * (self.num_workers + 1):  # they will never be told
-            egl.tell(np.array(list(self._open.values())), np.full(len(self._open), np.nan))
-            self._open = {}
-        reach = egl.progress()["epsilon"]
+        if egl.nfev + len(self._open) >= egl.budget:  # more than was planned with
+            egl.extend(2 * egl.budget)
+        x = egl.ask(1) if egl.stop() is None else np.empty((0, self.dimension))
+        return x[0] if len(x) else None
+
+    def _beside_the_best(self) -> Array:
+        """A point while the search waits."""
+        reach = self.optimiser.progress()["epsilon"]
         width = _WINDOW * _SCALE * (reach if 0 < reach < 1 else 1.0)
-        x: Array = egl.best_x + width * self._rng.standard_normal(self.dimension)
+        x: Array = self.optimiser.best_x + width * self._rng.standard_normal(self.dimension)
         return x
 
     def _internal_tell_candidate(self, candidate: Any, loss: float) -> None:

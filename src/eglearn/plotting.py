@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._typing import Array
-from .history import GIVEN
 
 if TYPE_CHECKING:
     from .history import RunHistory
@@ -179,7 +178,7 @@ def _figure(rows: int, columns: int, width: float, height: float, **options: Any
 
 def _numbers(history: RunHistory) -> Array:
     """1, 2, ... for evaluations; points that were known before are at 0."""
-    known = int((history.batch == GIVEN).sum())
+    known = int(history.known.sum())
     return np.maximum(np.arange(len(history)) - known + 1, 0)
 
 

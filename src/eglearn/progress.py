@@ -16,6 +16,7 @@ from .evaluation.base import Outcome
 from .result import Result, counted
 
 _SPEED_SECONDS = 30.0  # the speed is that of the last half minute
+_MARK_SECONDS = 0.1  # between two counts that are kept for it
 _LINE_SECONDS = 5.0  # between two lines in a file
 _SHOW_SECONDS = 0.2  # between two changes of what is seen
 _BAR = 28  # columns
@@ -32,7 +33,10 @@ class Pace:
 
     def add(self, now: float, count: int) -> None:
         """So many evaluations are done at that time."""
-        self._marks.append((now, count))
+        if len(self._marks) < 2 or now - self._marks[-2][0] >= _MARK_SECONDS:
+            self._marks.append((now, count))
+        else:
+            self._marks[-1] = now, count
         while len(self._marks) > 2 and self._marks[1][0] < now - _SPEED_SECONDS:
             self._marks.popleft()
 
@@ -77,7 +81,7 @@ class ProgressBar:
         self._face = find_face() if face is None else face
         self._due = 0.0
 
-    def evaluated(self, batch: int, row: int, x: Array | None, outcome: Outcome, at: float | None = None) -> None:
+    def evaluated(self, index: int, x: Array | None, outcome: Outcome, at: float | None = None) -> None:
         """Count an evaluation."""
         self.done += 1
         if outcome.error is not None:

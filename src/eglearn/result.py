@@ -83,7 +83,7 @@ class Result:
     nfev: int
     """Evaluations used, failed ones included."""
     nit: int
-    """Batches completed."""
+    """Groups of answers used: batches of the search with width 1, single answers with more."""
     n_failed: int
     """Evaluations that failed."""
     status: Status

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from ._typing import Array
 from .algorithms import AskTell, find_algorithm
 from .evaluation import Command, make_evaluator
 from .evaluation.interrupts import calls, handled, keeps, pending
@@ -49,6 +48,8 @@ def minimize(
     scale: Any = None,
     vectorized: bool = False,
     workers: Any = 1,
+    width: int | None = None,
+    ordered: bool = False,
     on_error: str | float | None = None,
     timeout: float | None = None,
     retries: int = 0,
@@ -86,17 +87,25 @@ def minimize(
         Number of evaluations, never exceeded. Failed evaluations count; a point counts once, however often it is
         retried. A run in a ``store`` may be given a larger budget later: it continues where the old one ended.
     seed : int or None
-        The same seed, settings and values give the same points, whatever the workers. None draws a seed.
+        The same seed, settings, width and values, told in the same order, give the same points. None draws a seed.
     settings : Settings or None
         The settings of the algorithm, an instance of its own class: AutoSettings, EGLSettings, ...
     scale : float, array-like or None
         For coordinates with an infinite side: the expected distance from ``x0`` to the minimum. Minima farther away
         are found too, at the cost of one restart per factor of four.
     vectorized : bool
-        ``fun`` takes a whole batch (m, n), one point per row, and returns m values.
+        ``fun`` takes many points at once (m, n), one per row, and returns m values.
     workers : int, Executor, dask Client, joblib Parallel or map-like callable
         Who evaluates: this process (1), a number of local processes (-1: one per core), or others. The docstring of
         ``eglearn.evaluation`` lists what each kind guarantees.
+    width : int or None
+        How many evaluations are in flight at a time. None: the number of workers, as far as it is known when the run
+        begins (for Dask, the threads of all workers), or that of the run in ``store``. It is part of the run. With
+        width 1, the run is a function of the seed and the values: the search gets the points it asks for at once
+        evaluated before it continues. With more, answers are used in the order in which they arrive.
+    ordered : bool
+        Use answers in the order in which the points were asked for: the points then do not depend on which evaluation
+        ends first, but workers wait for the slowest.
     on_error : {"skip", "raise"}, float or None
         What to do with a failed evaluation: skip it, end the run with an ``ObjectiveError``, or use this finite value,
         which must be above the values of successful evaluations. None is "skip", except that an error which suggests
@@ -118,12 +127,13 @@ def minimize(
     about : mapping or None
         Notes for later readers of the store, as JSON data; they do not affect the run.
     callback : callable or None
-        Called after each batch: as ``callback(intermediate_result=Result)`` if it has a parameter of that name,
-        otherwise as ``callback(x)`` with the best point so far. To stop the run, it raises StopIteration.
+        Called after each group of answers: with width 1 a batch of the search, else one answer. It is called as
+        ``callback(intermediate_result=Result)`` if it has a parameter of that name, otherwise as ``callback(x)`` with
+        the best point so far. To stop the run, it raises StopIteration.
     target : float or None
-        Stop after the first batch with a value at or below this.
+        Stop after the first group of answers with a value at or below this.
     max_seconds : float or None
-        Stop after the first batch that ends after this many seconds.
+        Stop after the first group of answers that is used after this many seconds. Evaluations in flight are given up.
     ftol : float or None
         Stop if no value has been lower by more than this, in the units of ``fun``, for ``patience`` evaluations.
     xtol : float, array-like (n,) or None
@@ -166,18 +176,14 @@ def minimize(
         raise ValueError(f"target = {target!r}: it must be a number, or None")
     if store is not None and seed is None:
         raise ValueError("seed = None: a run with a store needs a seed, so that it can be continued")
-    for name, switch in (("progress", progress), ("keep_history", keep_history)):
+    for name, switch in (("ordered", ordered), ("progress", progress), ("keep_history", keep_history)):
         if not isinstance(switch, bool | np.bool_):
             raise ValueError(f"{name} = {switch!r}: it must be True or False")
-    kind = find_algorithm(algorithm, settings)
-    optimiser = kind(bounds, x0, budget=budget, seed=seed, scale=scale, settings=settings)
-    told = read_known(optimiser.box, known)
-    rules = StopRules(optimiser.box.n, ftol, xtol, patience)
     if xtol is not None and store is not None and keep_x == "none":
         raise ValueError("xtol needs points, but keep_x = 'none': keep 'improvements' at least, or leave out xtol")
-    history = RunHistory(optimiser.box.low, optimiser.box.high) if keep_history else None
-    narrator = Narrator(kind.name, optimiser.n, int(budget))
-    report = _caller(callback)
+    _check_width(width)
+    kind = find_algorithm(algorithm, settings)
+    report = None if callback is None else _caller(callback)
     started = time.monotonic()
     status, reason = None, ""
     with ExitStack() as stack:
@@ -185,6 +191,14 @@ def minimize(
             as_function(fun, args), workers=workers, vectorized=vectorized, timeout=timeout, retries=retries
         )
         stack.callback(evaluator.close)
+        before = _held(store)
+        width = int(width or (before and before.identity.get("width")) or evaluator.width)
+        make = functools.partial(kind, bounds, x0, seed=seed, scale=scale, settings=settings, width=width)
+        optimiser = make(budget=budget)
+        told = read_known(optimiser.box, known)
+        rules = StopRules(optimiser.box.n, ftol, xtol, patience)
+        history = RunHistory(optimiser.box.low, optimiser.box.high) if keep_history else None
+        narrator = Narrator(kind.name, optimiser.n, int(budget))
         file = None
         if store is not None:
             identity = {
@@ -192,47 +206,53 @@ def minimize(
                 "budget": optimiser.budget,
                 "seed": seed,
                 "on_error": "skip" if on_error is None else on_error,
+                "width": width,
+                "ordered": bool(ordered),
                 "box": optimiser.box.state(),
                 "settings": optimiser.settings.state(),
                 **({} if told is None else {"known": {"x": told[0], "y": told[1]}}),
             }
-            environment = optimiser.state()["made_with"] | _objective(fun, fingerprint, store)
+            environment = optimiser.state()["made_with"] | _objective(fun, fingerprint, before)
             file = stack.enter_context(Store(store, identity, environment, keep_x, about))
             if file.budgets[0] != optimiser.budget:
-                optimiser = kind(bounds, x0, budget=file.budgets[0], seed=seed, scale=scale, settings=settings)
+                optimiser = make(budget=file.budgets[0])
         if told is not None:
             optimiser.tell(*told)
             rules.given_before(*told)
-        limits = {"target": target, "max_seconds": max_seconds, **rules.limits}
         bar = stack.enter_context(ProgressBar(int(budget))) if progress else None
-        loop = RunLoop(optimiser, int(budget), evaluator, file, on_error, limits, history)
-        _recall(file, told, history, rules)
-        loop.watchers = [watcher for watcher in (history, rules, bar) if watcher is not None]
+        listeners = [narrator.batch] if narrator.talks else []
+        listeners += [listener for listener in (bar and bar.batch, report) if listener is not None]
+        limits = {"target": target, "max_seconds": max_seconds, **rules.limits}
+        loop = RunLoop(
+            optimiser, int(budget), evaluator, file, width=width, ordered=ordered, on_error=on_error, limits=limits
+        )
+        if history is not None:
+            history.begin(told, file)
+        loop.rules, loop.history = rules, history
+        loop.watchers = [watcher for watcher in (history, bar) if watcher is not None]
         interrupts = stack.enter_context(handled())
         try:
             loop.resume()
             narrator.begin(loop.optimiser.nfev, loop.found, 0 if told is None else len(told[1]))
             if bar is not None:
                 bar.begin(loop.result(Status.RUNNING))
-            if rules.count == loop.optimiser.nfev:  # else part of a batch is known, which has to be completed first
-                status = rules.status()
+            status = rules.status()
             if target is not None and loop.found <= target:  # reached before, if the run is resumed
                 status = Status.TARGET
             while status is None:
                 status = loop.stop()
                 if status is None:
-                    loop.one_batch()
+                    loop.step()
                     if target is not None and loop.found <= target:
                         status = Status.TARGET
                     elif max_seconds is not None and time.monotonic() - started >= max_seconds:
                         status = Status.TIME
                     else:
                         status = rules.status()
-                    so_far = loop.result(status or loop.stop() or Status.RUNNING)
-                    narrator.batch(so_far)
-                    if bar is not None:
-                        bar.batch(so_far)
-                    report(so_far)
+                    if listeners:
+                        so_far = loop.result(status or loop.stop() or Status.RUNNING)
+                        for listener in listeners:
+                            listener(so_far)
         except StopIteration:
             status = Status.CALLBACK
         except KeyboardInterrupt:
@@ -240,9 +260,15 @@ def minimize(
         except WorkersLost as error:
             status, reason = Status.WORKERS, str(error)
         except StoreError as error:
-            if loop.optimiser.nfev == 0:
-                raise  # nothing would be lost by an exception, and nothing gained by a result
-            return loop.result(Status.STORE, str(error))
+            status, reason = Status.STORE, str(error)
+        try:
+            loop.settle()
+        except StoreError as error:
+            status, reason = Status.STORE, reason or str(error)
+        if status is Status.STORE:
+            if loop.optimiser.nfev == 0:  # nothing would be lost by an exception, and nothing gained by a result
+                raise StoreError(reason)
+            return loop.result(status, reason)
         if pending():
             status = Status.INTERRUPTED
         interrupts.acted()
@@ -258,38 +284,29 @@ def minimize(
         return result
 
 
-def _recall(file: Store | None, told: tuple[Array, Array] | None, history: RunHistory | None, rules: StopRules) -> None:
-    """Let history and rules know what was known before, and what was evaluated if a stored run goes on."""
-    if history is not None:
-        if told is not None:
-            history.given(*told)
-        if file is not None:
-            history.read(file)
-        else:
-            history.begun = [time.time()]
-    if file is not None and rules.given:
-        for batch, row, x, outcome, _ in file.evaluations(with_x=rules.xtol is not None):
-            rules.evaluated(batch, row, x, outcome)
+def _held(store: str | os.PathLike[str] | None) -> History | None:
+    """The run in the file, if there is one that can be read: of others, the store itself will tell."""
+    with suppress(StoreError):
+        return History(store) if store is not None and Path(store).exists() else None
+    return None
 
 
 def _objective(
-    fun: Callable[[Any], Any] | str | Command, fingerprint: str | None, store: str | os.PathLike[str]
+    fun: Callable[[Any], Any] | str | Command, fingerprint: str | None, held: History | None
 ) -> dict[str, Any]:
     """What the store remembers of an objective; raises if it holds the run of another one."""
     if not (fingerprint is None or isinstance(fingerprint, str)):
         raise ValueError(f"fingerprint = {fingerprint!r}: it must be a text, or None for the name of the objective")
     now: dict[str, Any] = {"objective": _name(fun)}
-    before: Mapping[str, Any] = {}
-    with suppress(StoreError):  # the store itself will tell, or mend what is damaged
-        before = History(store).environment if Path(store).exists() else {}
+    before: Mapping[str, Any] = {} if held is None else held.environment
     if fingerprint != "any":
         now |= {} if fingerprint is None else {"fingerprint": fingerprint}
         key = "fingerprint" if "fingerprint" in before or "fingerprint" in now else "objective"
         if "objective" in before and not _same(before.get(key), now.get(key)):
             what = "an objective with the fingerprint" if key == "fingerprint" else "the objective"
             raise StoreMismatch(
-                f"{store} holds a run of {what} {_told(before.get(key))}, not {_told(now.get(key))}: choose another "
-                "file, or pass fingerprint='any' if the values of both are the same"
+                f"{held and held.path} holds a run of {what} {_told(before.get(key))}, not {_told(now.get(key))}: "
+                "choose another file, or pass fingerprint='any' if the values of both are the same"
             )
     elif "fingerprint" in before:
         now["fingerprint"] = before["fingerprint"]
@@ -326,6 +343,12 @@ def _check_on_error(on_error: Any) -> None:
         raise ValueError(f"on_error = {on_error!r}: it must be 'skip', 'raise' or a finite penalty value")
 
 
+def _check_width(width: Any) -> None:
+    whole = isinstance(width, int | np.integer) and not isinstance(width, bool)
+    if width is not None and not (whole and width >= 1):
+        raise ValueError(f"width = {width!r}: it must be a whole number of evaluations, 1 or more, or None")
+
+
 def _check_about(about: Any) -> None:
     if about is None:
         return
@@ -344,10 +367,8 @@ def _is_number(value: Any) -> bool:
     return real and not math.isnan(value)
 
 
-def _caller(callback: Callback | None) -> Callable[[Result], None]:
+def _caller(callback: Callback) -> Callable[[Result], None]:
     """The callback behind one signature, chosen as SciPy does."""
-    if callback is None:
-        return lambda result: None
     if not callable(callback):
         raise TypeError(f"callback = {callback!r}: it must be a function, or None")
     try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._typing import Array
+from ._typing import Array, State
 from .evaluation.base import Outcome
 from .result import Status
 
@@ -50,7 +50,7 @@ class StopRules:
     --------
     >>> rules = StopRules(1, ftol=0.1, patience=3)
     >>> for value in (5.0, 4.95, 4.94, 6.0):
-    ...     rules.evaluated(0, 0, np.zeros(1), Outcome(value))
+    ...     rules.told(np.zeros(1), Outcome(value))
     >>> rules.status()
     <Status.FTOL: 10>
     """
@@ -80,23 +80,33 @@ class StopRules:
         """What messages tell of the rules."""
         return {"ftol": self.ftol, "patience": self.patience}
 
-    def evaluated(self, batch: int, row: int, x: Array | None, outcome: Outcome, at: float | None = None) -> None:
-        """Take in an evaluation, in order of arrival."""
+    def told(self, x: Array, outcome: Outcome) -> None:
+        """Take in an answer, in the order of telling."""
         self.count += 1
         if outcome.error is not None or not outcome.y < self._best:
             return
         self._best = outcome.y
         if not self._best >= self._value - (self.ftol or 0.0):
             self._value, self._value_at = self._best, self.count
-        if x is not None and self.xtol is not None and not bool((np.abs(x - self._point) <= self.xtol).all()):
+        if not bool((np.abs(x - self._point) <= (0.0 if self.xtol is None else self.xtol)).all()):
             self._point, self._point_at = x.copy(), self.count
 
     def given_before(self, x: Array, y: Array) -> None:
         """Take in points (k, n) that were known before the run: they count for the mark, not as evaluations."""
         for point, value in zip(x, y, strict=True):
             if math.isfinite(value):
-                self.evaluated(0, 0, point, Outcome(float(value)))
+                self.told(point, Outcome(float(value)))
         self.count = self._value_at = self._point_at = 0
+
+    def state(self) -> State:
+        """Where the marks are, for a checkpoint."""
+        numbers = {name: getattr(self, name) for name in ("count", "_best", "_value", "_value_at", "_point_at")}
+        return numbers | {"_point": self._point.copy()}
+
+    def load_state(self, state: State | None) -> None:
+        """Go on from there; None: an older checkpoint, of which only the future counts."""
+        for name, value in (state or {}).items():
+            setattr(self, name, value)
 
     def status(self) -> Status | None:
         """Why the run should end, or None."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ._typing import Array
-from .batch import checked
 from .box import Box
+from .open_points import checked
 
 
 def read_known(box: Box, known: Any) -> tuple[Array, Array] | None:

@@ -114,7 +114,7 @@ def test_other_environments_are_reported():
 
 def test_unknown_formats_and_wrong_algorithms_are_refused_by_name():
     state = EGL(BOUNDS, budget=10).state()
-    with pytest.raises(ValueError, match="version 99"):
+    with pytest.raises(ValueError, match="format 99, of eglearn "):
         EGL.from_state(state | {"format": 99})
     with pytest.raises(ValueError, match="algorithm 'igl', not to 'egl'"):
         EGL.from_state(state | {"algorithm": "igl"})

@@ -64,7 +64,7 @@ def test_the_recommended_point_is_better_than_the_luckiest():
             x = opt.ask()
             opt.tell(x, noise(x))
         luckiest, recommended = sphere(np.stack([opt.best_x, opt.x_favorite]))
-        assert recommended < 0.01 * luckiest
+        assert recommended < 0.02 * luckiest
         assert opt.best_y < -1
         assert opt.progress()["noisy"] == 1
         assert abs(opt.progress()["candidate"]) < 0.1
@@ -212,16 +212,6 @@ def test_in_many_dimensions_what_a_descent_has_gained_is_not_lost():
         gained = at(s.noisy.search.mean)
         run(s, fun, 2000)
         assert at(s.favorite[0]) < 0.2 * gained < 0.02 * first
-
-
-def test_the_last_batch_cut_by_the_budget_moves_nothing():
-    s = noisy_auto(3)
-    run(s, sphere, 400)
-    recommended = s.favorite[0].copy()
-    for left in (1, 2):
-        u = s.propose()[:left]
-        s.learn(u, sphere(u) if left == 1 else np.array([0.1, np.nan]))
-        np.testing.assert_array_equal(s.favorite[0], recommended)
 
 
 # --- which search follows which --------------------------------------------------------------------------------------

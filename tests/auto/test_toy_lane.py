@@ -11,7 +11,7 @@ from tests.search.driver import rotated_rastrigin
 from eglearn import AutoEGL
 from eglearn.auto.lanes import Place, RestartPlan
 from eglearn.auto.plan import plan
-from eglearn.search.base import Reason, Search
+from eglearn.search.base import BatchSearch, Reason
 from eglearn.search.registry import SEARCHES
 from eglearn.serialize import dumps, loads
 from eglearn.settings import Settings, setting, whole
@@ -25,7 +25,7 @@ class ToySettings(Settings):
 
 
 @dataclass(init=False, eq=False, repr=False)
-class Toy(Search):
+class Toy(BatchSearch):
     """Random points around the best one, until several batches gain nothing."""
 
     settings_class = ToySettings
@@ -42,7 +42,7 @@ class Toy(Search):
     def radius(self):
         return self.settings.radius
 
-    def propose(self):
+    def _propose(self):
         offsets = self.rng.uniform(-self.radius, self.radius, (self.settings.points, self.n))
         return np.clip(self.best_u + offsets, -1, 1)
 
@@ -105,7 +105,7 @@ def test_success_earns_it_evaluations(n):
     """Values depend on who asks: the noise guard, which would see that, is left out."""
 
     def share(bonus):
-        loop = Lanes.planned(np.random.default_rng(0), np.full(n, -0.3), plan_with_toy(n, BUDGET), BUDGET)
+        loop = Lanes.begun(np.random.default_rng(0), np.full(n, -0.3), plan_with_toy(n, BUDGET), BUDGET)
         used = 0
         while loop.used < BUDGET:
             toy, u = isinstance(loop.search, Toy), loop.propose()

@@ -164,15 +164,23 @@ def test_some_failures_do_not_stop_the_descent(name):
 
 
 @every_search
-def test_a_batch_cut_by_the_end_of_the_budget_is_noted(name):
-    for kept in (1, 2, 5):
-        search = begin(name)
-        advance(search, rippled, 100)
-        if search.done is None:
-            u = search.propose()[:kept]
-            y = np.linspace(-2, -1, len(u))
-            search.learn(u, y)
-            assert search.best_y == -2
+@pytest.mark.parametrize("seed", range(2))
+def test_points_in_pieces_and_answers_in_any_order_are_the_same_search(name, seed):
+    whole, pieces = begin(name, seed), begin(name, seed)
+    chance = random.Random(seed)
+    for _ in range(6):
+        if whole.done is not None:
+            break
+        u = whole.propose()
+        parts = []
+        while (left := len(u) - sum(map(len, parts))) > 0:
+            parts.append(pieces.propose(chance.randint(1, left)))
+        np.testing.assert_array_equal(np.vstack(parts), u)
+        y, first = ENTERS * rippled(u), whole.asked - len(u)
+        whole.learn(u, y)
+        for row in chance.sample(range(len(u)), len(u)):
+            pieces.learn(u[row : row + 1], y[row : row + 1], np.array([first + row]))
+    assert dumps(pieces.state()) == dumps(whole.state())
 
 
 @every_search

@@ -62,7 +62,9 @@ def test_interacting_neighbours_are_moved_one_at_a_time():
     p = lines(pairs, start)
     u = p.propose()
     p.learn(u, pairs(u))
-    together = pairs(p.propose())[0]
+    u = p.propose()
+    together = pairs(u)[0]
+    p.learn(u, pairs(u))
     run(p, pairs, 101)
     assert p.waiting
     while p.waiting:

@@ -163,13 +163,6 @@ def test_beside_a_plateau_finer_points_are_tried_again():
     assert p.spacing == 2
 
 
-def test_a_line_that_the_budget_cuts_short():
-    p = descent(3)
-    u = p.propose()
-    p.learn(u[:6], sphere(u[:6]))
-    assert (p.stage, p.used, p.value) == (Stage.ROUNDING, 6, sphere(u[:1])[0])
-
-
 def test_failed_samples_leave_their_coordinates_as_they_are():
     coin = np.random.default_rng(1)
 

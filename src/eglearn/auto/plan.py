@@ -41,6 +41,9 @@ class Plan(Settings):
     lanes: tuple[LanePlan, ...]
     policy: SharesPlan | ForecastPlan
     noise: NoisePlan
+    beside: tuple[
+        RestartPlan, ...
+    ] = ()  # restarts beside the lanes, where more evaluations are in flight than these use
 
     def make_lanes(self) -> list[Lane]:
         """Lanes that have not begun."""
@@ -79,9 +82,12 @@ def plan(n: int, budget: int | None = None, m: int | None = None) -> Plan:
     ['first descent', 'coordinate search', 'visit']
     """
     if n < MANY:
-        return Plan(lanes=_few(n, m), policy=_shares(n), noise=NoisePlan(size=_noisy_size(n, budget, 10)))
+        lanes, noise = _few(n, m), NoisePlan(size=_noisy_size(n, budget, 10))
+        beside = tuple(p for p in lanes if isinstance(p, RestartPlan) and p.shares)
+        return Plan(lanes=lanes, policy=_shares(n), noise=noise, beside=beside)
     noise = NoisePlan(search="diagonal-es", size=_noisy_size(n, budget, 4), near=0.1, pace=1.0)
-    return Plan(lanes=(DescentsPlan(m=m), EvolutionPlan()), policy=ForecastPlan(), noise=noise)
+    beside = (RestartPlan(search="diagonal-es", scale=0.4, population=Population.DOUBLED),)
+    return Plan(lanes=(DescentsPlan(m=m), EvolutionPlan()), policy=ForecastPlan(), noise=noise, beside=beside)
 
 
 def _shares(n: int) -> SharesPlan:

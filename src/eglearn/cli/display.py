@@ -58,7 +58,7 @@ class Progress(View["Result"]):
         self._pace = Pace()
 
     def update(self, news: Result) -> None:
-        """Take in the state after a batch."""
+        """Take in the state after a group of answers."""
         if self.result is None and news.nit == 1:
             self._pace.add(self.started, 0)
         self.result = news
@@ -106,7 +106,7 @@ class Progress(View["Result"]):
         head.no_wrap, head.overflow = True, "ellipsis"
         texts = self.numbers()
         if self.result is None or not texts:
-            return Group(head, Text(f"{elapsed} gone, no new batch yet", style="dim"))
+            return Group(head, Text(f"{elapsed} gone, no new value yet", style="dim"))
         share = bar(width, self.result.nfev, self.budget, texts["done"], f"{elapsed} gone", texts["left"])
         table = Table.grid(padding=(0, 2))
         pairs = max(1, min(3, (width + 2) // _PAIR))

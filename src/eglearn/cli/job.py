@@ -99,6 +99,8 @@ def new_job(objective: str | None, given: Given) -> Job:
         "budget": given["budget"],
         "seed": given.get("seed", 0),
         "on_error": _on_error(given["on_error"]) if "on_error" in given else None,
+        "width": given.get("width"),
+        "ordered": bool(given.get("ordered", False)),
         "store": None if given.get("no_store") else given.get("store", "run.egl"),
         "settings": settings,
         "algorithm": algorithm,
@@ -129,6 +131,8 @@ def old_job(path: str, objective: str | None, given: Given) -> Job:
             "budget": given.get("budget", identity["budget"]),
             "seed": identity["seed"],
             "on_error": identity["on_error"],
+            "width": identity.get("width"),
+            "ordered": identity.get("ordered", False),
             "store": path,
             "fingerprint": "any",  # who resumes a file may name another objective for it
             "settings": ALGORITHMS[identity["algorithm"]].settings_class().from_state(identity["settings"]),

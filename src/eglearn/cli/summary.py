@@ -61,6 +61,7 @@ def summarise(path: str) -> dict[str, Any]:
         "candidate": known.get("candidate"),
         "evaluations": count,
         "budget": history.identity.get("budget"),
+        "width": history.identity.get("width", 1),
         "failures": failures,
         "first_error": first_error,
         "region": last.get("region"),
@@ -108,6 +109,10 @@ def _lives(holder: str) -> bool:
     return True
 
 
+def _at_a_time(width: int) -> str:
+    return f", {width} at a time" if width > 1 else ""
+
+
 def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     """The summary as a table for people."""
     learning, evaluating = data["seconds_learning"], data["seconds_evaluating"]
@@ -123,7 +128,7 @@ def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("at x", "-" if not found else point(data["x"]) if data["x"] is not None else "not kept"),
         *((("noise", "values are noisy: the best value is partly luck"),) if data["noisy"] else ()),
         *(recommended(data["x_favorite"], data["candidate"]) if data["noisy"] else ()),
-        ("evaluations", f"{data['evaluations']} of {data['budget']}"),
+        ("evaluations", f"{data['evaluations']} of {data['budget']}{_at_a_time(data['width'])}"),
         ("failures", failures),
         ("restarts", number(data["restarts"])) if data["restarts"] is not None else ("region", number(data["region"])),
         ("eps", number(data["epsilon"])),

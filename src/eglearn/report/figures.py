@@ -81,7 +81,7 @@ def _convergence(run: Record) -> Html:
 
 def _scale(lines: Array, values: Array) -> tuple[bool, float, str]:
     """Whether a log scale is called for, what is subtracted for it, and both in words."""
-    start = "Lowest value so far and value at the candidate after each batch"
+    start = "Lowest value so far and value at the candidate"
     if not len(lines) or not len(values):
         return False, 0.0, f"{start}."
     low, high = float(min(lines.min(), values.min())), float(lines.max())
@@ -108,7 +108,7 @@ def _region(run: Record) -> Html:
     note = "How far the search looks around its candidate; it shrinks as the search settles. No unit, log scale."
     if run.in_passes:
         note = "How far the current pass looks around; it shrinks as the pass settles. Half the box is 1, log scale."
-    return _over_batches("region", title, note, "size, log scale", curves, run)
+    return _over_evaluations("region", title, note, "size, log scale", curves, run)
 
 
 def _model(run: Record) -> Html:
@@ -118,10 +118,10 @@ def _model(run: Record) -> Html:
     ]
     values = ", in mapped values" if run.algorithm.uses("output_map") else ""
     note = f"The learned gradient, and the error of its model on the pairs{values}. No unit, log scale."
-    return _over_batches("model", "Gradient norm and model loss", note, "norm and loss, log scale", curves, run)
+    return _over_evaluations("model", "Gradient norm and model loss", note, "norm and loss, log scale", curves, run)
 
 
-def _over_batches(name: str, title: str, note: str, label: str, curves: list[Curve], run: Record) -> Html:
+def _over_evaluations(name: str, title: str, note: str, label: str, curves: list[Curve], run: Record) -> Html:
     axis = Axis(np.concatenate([c.y for c in curves]), log=True)
     return chart(name, title, note, curves, x_label=_EVALUATIONS, y_label=label, x_axis=_counted(run), y_axis=axis)
 
@@ -169,22 +169,21 @@ def _failures(run: Record) -> Html:
 
 
 def _timing(run: Record) -> Html:
-    times, count = run.times, len(run.progress)
+    times, count = run.times, int(run.nfev[-1]) if run.progress else 0
     kinds = [("evaluation", times.evaluation, BLUE), ("learning", times.learning, ORANGE), ("rest", times.rest, PURPLE)]
-    group = max(1, -(-count // _BARS))
-    edges = np.append(np.arange(0, count, group), count)
+    edges = np.linspace(0, count, min(count, len(run.progress), _BARS) + 1)
     unit, factor = ("ms", 1000) if times.total < count else ("s", 1)
     curves, split = [], None
-    if times.total > 0:
+    if times.total > 0 and count > 0:
         for name, seconds, colour in kinds:
-            means = factor * np.array([seconds[a:b].mean() for a, b in pairwise(edges)])
+            spent = np.interp(edges, np.append(0.0, run.nfev), np.append(0.0, np.cumsum(seconds)))
             about = f"{duration(seconds.sum())} ({100 * seconds.sum() / times.total:.0f} %)"
+            means = factor * np.diff(spent) / np.diff(edges)
             curves.append(Curve(name, (edges[1:] + edges[:-1] + 1) / 2, means, colour, "bars", about=about))
         split = meter(((seconds.sum() / times.total, colour) for _, seconds, colour in kinds), "split")
-    grouped = f" Each bar is the mean of {group:,} batches." if group > 1 else ""
     paused = f" Pauses of {duration(times.paused)} in total are left out." if times.paused else ""
-    note = f"Time a batch takes. The rest is choosing points, writing the file and waiting.{grouped}{paused}"
+    note = f"Time per evaluation: waiting for values, learning, and the rest, such as writing the file.{paused}"
     height = np.sum([c.y for c in curves], axis=0) if curves else np.zeros(1)
     axis = Axis(np.array([0.5, count + 0.5]), whole=True)
-    return chart("timing", "Time", note, curves, x_label="batch", y_label=f"{unit} a batch", unit=f" {unit}",
-                 x_axis=axis, y_axis=Axis(height, zero=True), below=split)  # fmt: skip
+    return chart("timing", "Time", note, curves, x_label=_EVALUATIONS, y_label=f"{unit} per evaluation",
+                 unit=f" {unit}", x_axis=axis, y_axis=Axis(height, zero=True), below=split)  # fmt: skip

@@ -102,14 +102,15 @@ def _header(run: Record) -> Html:
         name = _STATUS.get(status, str(status))
         kind, message = ("good" if run.result.get("success") else "bad"), str(run.result.get("message", ""))
     found = "no evaluation succeeded" if run.best_index is None else f"at evaluation {run.best_index + 1:,}"
-    seconds, count = run.times.total, len(run.progress)
+    seconds, width = run.times.total, identity.get("width", 1)
+    steps = f"{width:,} at a time" if width > 1 else f"in {run.steps:,} batch{'es' * (run.steps != 1)}"
     rate = used / seconds if seconds > 0 else 0.0
     speed = f"{rate:,.0f}" if rate >= 100 else number(rate, 3)
     speed = f"{speed} evaluations per second" if rate >= 0.1 else f"{duration(1 / rate)} per evaluation" if rate else ""
     tiles = [
         _tile("Best value", number(run.best, 8), found, "first"),
         _tile("Evaluations", f"{used:,} of {budget:,}" if isinstance(budget, int) else f"{used:,}",
-              f"in {count:,} batch{'es' * (count != 1)}", "", meter([(share, BLUE)])),
+              steps, "", meter([(share, BLUE)])),
         _tile("Failures", f"{failed:,}", f"{100 * failed / used:.3g} % of evaluations" if used else "none", "",
               meter([(failed / max(used, 1), VERMILLION)])),
         _tile("Status", name, f"last value {_date(np.fmax.reduce(run.at))}" if used else "", kind),

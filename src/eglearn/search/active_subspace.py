@@ -12,7 +12,7 @@ from ..learning.samplers import folded
 from ..learning.steps import unit_rows
 from ..learning.values import exponent_of, in_units
 from ..settings import FACTOR, Settings, setting, whole
-from .base import NUMBERS, Reason, Search
+from .base import NUMBERS, BatchSearch, Reason
 
 Indices = npt.NDArray[np.intp]
 
@@ -61,7 +61,7 @@ def _basis(rows: Array) -> Array:
 
 
 @dataclass(init=False, eq=False, repr=False)
-class ActiveSubspace(Search):
+class ActiveSubspace(BatchSearch):
     """Gradients at points of a distribution; it ends with the directions that they span, if these are few.
 
     Objectives of many variables often depend on few combinations of them, those that a network or a projection computes
@@ -119,7 +119,7 @@ class ActiveSubspace(Search):
             return slopes // first, self.order[slopes % first]
         return (slopes - points * first) // rest, self.order[first + (slopes - points * first) % rest]
 
-    def propose(self) -> Array:
+    def _propose(self) -> Array:
         """Neighbours along coordinates; at first the points, too."""
         begins = len(self.values) == 0
         if begins:

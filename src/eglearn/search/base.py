@@ -1,4 +1,4 @@
-"""What a search is: propose a batch, learn from its values, and be plain data in between."""
+"""What a search is: propose points, learn from their values, and be plain data in between."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from enum import StrEnum
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from numpy.random import Generator
 
-from .._typing import Array, State
+from .._typing import Array, Mask, State
 from ..learning.models import Model
 from ..settings import Settings
 from ..state import SHARED, Stateful
@@ -20,6 +21,9 @@ from ..state import SHARED, Stateful
 NUMBERS = 2_000_000
 # A batch whose points differ by less than a few units in the last place of the cube holds no more information.
 _RESOLUTION = 2.0**-49
+
+
+Indices = npt.NDArray[np.int64]
 
 
 class Reason(StrEnum):
@@ -47,7 +51,7 @@ def default_batch(n: int) -> int:
 
 @dataclass(init=False, eq=False, repr=False)
 class Search(Stateful, ABC):
-    """A search in the cube [-1, 1]^n.
+    """A search in the cube [-1, 1]^n, with any number of evaluations in flight.
 
     Its fields are its state. Values come scaled (``learning.values``): differences of them never overflow.
 
@@ -63,6 +67,8 @@ class Search(Stateful, ABC):
         The value at the start; NaN: not known.
     budget : int or None
         Evaluations that the search may plan with; None: very many.
+    width : int
+        How many evaluations are in flight at the same time, as planned.
     """
 
     settings_class: ClassVar[type[Settings]]  # what ``settings`` must be
@@ -72,17 +78,27 @@ class Search(Stateful, ABC):
 
     rng: Generator = field(metadata=SHARED)
     settings: Any
-    used: int  # evaluations so far
+    width: int
+    asked: int  # points proposed so far: the index of the next one
+    used: int  # answers learned so far
+    iterations: int  # how often something was learned from them
     done: Reason | None  # why the search is over, or None
     best_u: Array
     best_y: float  # the lowest value so far; NaN: none yet
 
     def __init__(
-        self, rng: Generator, start: Array, settings: Any = None, *, value: float = math.nan, budget: int | None = None
+        self,
+        rng: Generator,
+        start: Array,
+        settings: Any = None,
+        *,
+        value: float = math.nan,
+        budget: int | None = None,
+        width: int = 1,
     ) -> None:
-        self.rng = rng
+        self.rng, self.width = rng, width
         self.settings = self.settings_class() if settings is None else settings
-        self.used, self.done = 0, None
+        self.asked, self.used, self.iterations, self.done = 0, 0, 0, None
         self.best_u, self.best_y = start.copy(), value
         self._begin(start)
         self._derive()
@@ -116,19 +132,29 @@ class Search(Stateful, ABC):
         return self.best_y
 
     @abstractmethod
-    def propose(self) -> Array:
-        """The next batch (k, n), inside the cube."""
-
-    def learn(self, u: Array, y: Array) -> None:
-        """Learn from the batch: where its points (k, n) really were, and their values; NaN: failed.
-
-        These are fewer than proposed only if nothing follows.
-        """
-        self.used += len(y)
-        self._learn(u, y)
+    def natural(self) -> int:
+        """How many points it would propose now whatever their values; 0 if it waits for answers."""
 
     @abstractmethod
-    def _learn(self, u: Array, y: Array) -> None: ...
+    def propose(self, k: int | None = None) -> Array:
+        """At most ``k`` new points (j, n) inside the cube, beside those still open; None: the natural number.
+
+        There are none only where it waits for answers.
+        """
+
+    @abstractmethod
+    def learn(self, u: Array, y: Array, indices: Indices | None = None) -> None:
+        """Learn from answers, in the order of their arrival.
+
+        Parameters
+        ----------
+        u : (k, n)
+            Where the points really were.
+        y : (k,)
+            Their values; NaN: failed.
+        indices : (k,) of int or None
+            Which proposals they answer, counted from 0; None: those that have been open for longest.
+        """
 
     def hear(self, u: Array, y: Array) -> None:
         """Take in points (k, n) from elsewhere and their finite values; alone, only the best of them counts."""
@@ -159,7 +185,145 @@ class Search(Stateful, ABC):
         return True
 
 
-class ModelSearch(Search):
+@dataclass
+class Batch(Stateful):
+    """Points that are learned from together."""
+
+    u: Array
+    y: Array
+    index: Indices  # of each point, counted from 0; -1: it is not handed out yet
+    told: Mask  # which have an answer
+
+    @classmethod
+    def of(cls, u: Array) -> Self:
+        """Points of which none is handed out."""
+        m = len(u)
+        return cls(np.ascontiguousarray(u), np.full(m, np.nan), np.full(m, -1), np.zeros(m, dtype=bool))
+
+    @property
+    def open(self) -> Mask:
+        """Which are handed out and have no answer."""
+        return (self.index >= 0) & ~self.told
+
+    def rows(self, indices: Indices) -> Indices:
+        """The rows of points by their indices."""
+        order = np.argsort(self.index, kind="stable")
+        rows: Indices = order[np.searchsorted(self.index[order], indices)]
+        return rows
+
+    def joined(self, other: Batch) -> Batch:
+        """The points of both."""
+        both = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Batch(*(np.concatenate(pair) for pair in both))
+
+    def part(self, rows: Mask) -> Batch:
+        """Some of the points."""
+        return Batch(*(values[rows] for values in vars(self).values()))
+
+
+@dataclass(init=False, eq=False, repr=False)
+class BatchSearch(Search):
+    """A search that learns from whole batches: handed out in pieces, answered in any order."""
+
+    batch: Batch | None  # the current one; None: the next one is not proposed yet
+
+    def __init__(self, *args: Any, **rest: Any) -> None:
+        self.batch = None
+        super().__init__(*args, **rest)
+
+    def natural(self) -> int:
+        """The rest of the batch."""
+        return int((self._current().index < 0).sum())
+
+    def _current(self) -> Batch:
+        if self.batch is None:
+            self.batch = Batch.of(self._propose())
+        return self.batch
+
+    def propose(self, k: int | None = None) -> Array:
+        """The next points of the batch."""
+        batch = self._current()
+        rows = np.flatnonzero(batch.index < 0)[:k]
+        batch.index[rows] = self.asked + np.arange(len(rows))
+        self.asked += len(rows)
+        return batch.u[rows]
+
+    def learn(self, u: Array, y: Array, indices: Indices | None = None) -> None:
+        """Collect answers; with the last one the batch is learned from."""
+        batch = self._current()
+        rows = np.flatnonzero(batch.open)[: len(y)] if indices is None else batch.rows(indices)
+        batch.u[rows], batch.y[rows], batch.told[rows] = u, y, True
+        self.used += len(y)
+        if self._complete(batch):
+            self.batch, self.iterations = None, self.iterations + 1
+            self._learn(batch.u[batch.told], batch.y[batch.told])
+
+    def _complete(self, batch: Batch) -> bool:
+        return bool(batch.told.all())
+
+    @abstractmethod
+    def _propose(self) -> Array:
+        """The next batch (m, n), inside the cube."""
+
+    @abstractmethod
+    def _learn(self, u: Array, y: Array) -> None:
+        """Learn from the batch."""
+
+
+@dataclass(init=False, eq=False, repr=False)
+class SamplingSearch(BatchSearch):
+    """A batch search that never waits: samples of one distribution stand in for each other.
+
+    If more points are asked for than a batch has, more are drawn. As soon as there are answers enough it learns; what
+    is open still belongs to the next batch.
+    """
+
+    late: Batch | None  # points of earlier batches that are open
+
+    def __init__(self, *args: Any, **rest: Any) -> None:
+        self.late = None
+        super().__init__(*args, **rest)
+
+    @property
+    @abstractmethod
+    def enough(self) -> int:
+        """Answers that are enough for a batch."""
+
+    @property
+    def leading(self) -> int:
+        """How many points, the first of the batch, must have an answer."""
+        return 0
+
+    @abstractmethod
+    def _samples(self, k: int) -> Array:
+        """Samples (k, n) of the distribution."""
+
+    def _current(self) -> Batch:
+        if self.batch is None and (late := self.late) is not None:
+            new = self._propose()
+            fresh = Batch.of(new[: max(self.leading, len(new) - len(late.y))])
+            self.batch, self.late = fresh.joined(late), None
+        return super()._current()
+
+    def propose(self, k: int | None = None) -> Array:
+        """The next points of the batch, and further samples."""
+        u = super().propose(k)
+        batch = self._current()
+        room = max(2 * self.enough, self.width) - int(batch.open.sum())
+        more = 0 if k is None else min(k - len(u), room)
+        if more <= 0:
+            return u
+        self.batch = batch.joined(Batch.of(self._samples(more)))
+        return np.vstack([u, super().propose(more)])
+
+    def _complete(self, batch: Batch) -> bool:
+        if batch.told.sum() < self.enough or not batch.told[: self.leading].all():
+            return False
+        self.late = batch.part(batch.open) if batch.open.any() else None
+        return True
+
+
+class ModelSearch(BatchSearch):
     """A search that learns a model of the gradient, which keeps a state of its own."""
 
     _model: Model

@@ -68,7 +68,7 @@ class ConvergentGradientLearning(ModelSearch):
         """x_k."""
         return self.candidate
 
-    def propose(self) -> Array:
+    def _propose(self) -> Array:
         """The candidate and samples around it."""
         offsets = self._sample(self.rng, self._m - 1, self.n, np.zeros(self.n))
         return self._cube.to_u(np.vstack([self.candidate, self.candidate + self.epsilon * offsets]))

@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import Array
 from ..learning.values import exponent_of, in_units
 from ..settings import FLAG, Settings, setting, whole
-from .base import NUMBERS, Reason, Search
+from .base import NUMBERS, BatchSearch, Reason
 
 # Differences below some units of the last place are rounding.
 _ROUNDING = 4 * float(np.finfo(float).eps)
@@ -41,7 +41,7 @@ class CoordinateSearchSettings(Settings):
 
 
 @dataclass(init=False, eq=False, repr=False)
-class CoordinateSearch(Search):
+class CoordinateSearch(BatchSearch):
     """Profiles of the function along each coordinate through one point, refined globally.
 
     The next point of a profile halves the interval that would need the least curvature to hold a value below the
@@ -83,7 +83,7 @@ class CoordinateSearch(Search):
         """Whether gains add up, as far as is known: a sum over coordinates, not coordinates that interact little."""
         return not abs(self.ratio - 1) > self.settings.additive
 
-    def propose(self) -> Array:
+    def _propose(self) -> Array:
         """The combined point, or new points on each profile: at first the grid, then at least four points in all."""
         if math.isnan(self.value):
             return self.centre[None]

@@ -71,7 +71,7 @@ class GradientLearning(ModelSearch):
         """The value of the last candidate."""
         return self.values[-1] if self.values else math.nan
 
-    def propose(self) -> Array:
+    def _propose(self) -> Array:
         """The candidate and samples around it; more of them where the region is new."""
         count = self._m if self.warm else self._m * self.settings.warmup_factor
         offsets = self._sample(self.rng, count - 1, self.n, -self.gradient)

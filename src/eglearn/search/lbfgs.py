@@ -12,7 +12,7 @@ from .._typing import Array, Mask
 from ..learning.steps import length
 from ..learning.values import exponent_of, in_units
 from ..settings import NUMBERS, Settings, or_none, setting, whole
-from .base import Reason, Search, default_batch
+from .base import BatchSearch, Reason, default_batch
 from .rounding import LEAST, MOST, POINTS, SPACINGS, diagonal, rounding
 
 _EPS = float(np.finfo(float).eps)
@@ -55,7 +55,7 @@ class Stage(StrEnum):
 
 
 @dataclass(init=False, eq=False, repr=False)
-class LBFGS(Search):
+class LBFGS(BatchSearch):
     """L-BFGS (Nocedal 1980) with a long memory, in the cube.
 
     How far apart the samples of a gradient are follows from the rounding of values, which is measured: first, when no
@@ -109,7 +109,7 @@ class LBFGS(Search):
         """Between steps: a gradient gains nothing before the step along it."""
         return self.begins and self.stage in (Stage.ROUNDING, Stage.GRADIENT)
 
-    def propose(self) -> Array:
+    def _propose(self) -> Array:
         """Samples of the gradient, or points along the path."""
         if self.stage is Stage.ROUNDING:
             u = diagonal(self.rng, self.x, SPACINGS[self.spacing])

@@ -15,7 +15,7 @@ from ..learning.steps import ball_step, length, unit_rows
 from ..learning.trust import TrustSettings, rounding_metric
 from ..learning.values import exponent_of, in_units
 from ..settings import FRACTION, Settings, or_none, setting, whole
-from .base import Reason, Search, default_batch
+from .base import BatchSearch, Reason, default_batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class SubspaceTrustRegionSettings(Settings):
 
 
 @dataclass(init=False, eq=False, repr=False)
-class SubspaceTrustRegion(Search):
+class SubspaceTrustRegion(BatchSearch):
     """From a point downhill, with fewer evaluations than a gradient takes.
 
     The model is g . p + p_V . H p_V / 2 + c |p_W|^2 / 2, where p_V are the components of p in k active directions, the
@@ -82,7 +82,7 @@ class SubspaceTrustRegion(Search):
         """The trust region's."""
         return self.delta
 
-    def propose(self) -> Array:
+    def _propose(self) -> Array:
         """The candidate and samples around it, or, after a bad prediction, around the best point."""
         candidate = self._candidate() if self.batches else self.best_u
         self.inside = min(int(self.settings.inside * self._m), self.V.shape[1])

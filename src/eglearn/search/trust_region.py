@@ -13,7 +13,7 @@ from ..learning.steps import ball_step, box_step, length
 from ..learning.trust import TrustSettings, rounding_metric
 from ..learning.values import in_units
 from ..settings import FACTOR, Settings, or_none, setting, whole
-from .base import Reason, Search, default_batch
+from .base import BatchSearch, Reason, default_batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class TrustRegionSettings(Settings):
 
 
 @dataclass(init=False, eq=False, repr=False)
-class TrustRegion(Search):
+class TrustRegion(BatchSearch):
     """From a point down to a local minimum.
 
     Each batch is a candidate, the model's minimum within the trust region, and samples around it on random
@@ -68,7 +68,7 @@ class TrustRegion(Search):
         """The trust region's."""
         return self.delta
 
-    def propose(self) -> Array:
+    def _propose(self) -> Array:
         """The candidate and samples; at first the start and n samples, enough for a gradient."""
         if len(self.y) == 0:
             return np.vstack([self.best_u, self._samples(self.best_u, self.n)])
