@@ -262,8 +262,7 @@ class RunLoop:
             self.memory.reported, self.seconds = told, dict.fromkeys(self.seconds, 0.0)
         if told - self.saved >= _CHECKPOINT_EVERY:
             counts = {"nit": self.nit, "n_failed": self.n_failed, "first_error": self.first_error}
-            counts["rules"] = self.rules.state()
-            checkpoint = dumps({"optimiser": self.optimiser.state(), **counts})
+            checkpoint = dumps({"optimiser": self.optimiser.state(), "rules": self.rules.state(), **counts})
             self.saved = told
         if progress is not None or checkpoint is not None:
             self.store.save(told, progress, checkpoint)

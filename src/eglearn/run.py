@@ -221,7 +221,8 @@ def minimize(
             rules.given_before(*told)
         bar = stack.enter_context(ProgressBar(int(budget))) if progress else None
         listeners = [narrator.batch] if narrator.talks else []
-        listeners += [listener for listener in (bar and bar.batch, report) if listener is not None]
+        listeners += [] if bar is None else [bar.batch]
+        listeners += [] if report is None else [report]
         limits = {"target": target, "max_seconds": max_seconds, **rules.limits}
         loop = RunLoop(
             optimiser, int(budget), evaluator, file, width=width, ordered=ordered, on_error=on_error, limits=limits
