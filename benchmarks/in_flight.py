@@ -5,9 +5,10 @@
 3. A thousand Dask tasks in flight whose objective does nothing, with the scheduler in another process: CPU time of the
    driver per task, for submitting it and taking its outcome. Bar: 2 ms.
 
-Durations are log-normal with sigma 1. The share is the sum of durations over the time from the first to the last
-arrival times 32; the time in which processes start is left out. A search that must wait for all of a batch leaves
-workers idle: ``--search`` names the one that runs.
+Durations are log-normal with sigma 1. The share is the time spent on evaluations over 32 times the time that passes,
+from when the first 32 are under way until the last one is sent off: how processes start, and how the last evaluations
+run out when the budget is used, is left out. A search that must wait for all of a batch leaves workers idle:
+``--search`` names the one that runs.
 
     python benchmarks/in_flight.py [--search auto] [--mean 0.5] [--budget 1000] [processes dask tasks]
 """
@@ -56,11 +57,12 @@ def cluster(processes: int, threads: int) -> Iterator[Any]:
         tempfile.TemporaryDirectory() as folder,
         dask.config.set({"temporary-directory": folder}),
         distributed.LocalCluster(
-            processes, threads_per_worker=threads, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
+            n_workers=processes, threads_per_worker=threads, processes=True, host="127.0.0.1",
+            dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL,
         ) as local,
         distributed.Client(local) as client,
     ):  # fmt: skip
+        client.wait_for_workers(processes)
         yield client
 
 
@@ -71,9 +73,9 @@ def busy(workers: Any, search: str, mean: float, budget: int) -> tuple[float, fl
         minimize(sleeper(mean), [(-5, 5)] * DIM, budget=budget, workers=workers, algorithm=search, store=path)
         done = list(History(path).evaluations(with_x=False))
     at, seconds = np.array([e.at for e in done]), np.array([e.outcome.seconds for e in done])
-    begun = np.sort(at - seconds)[WIDTH]  # when all of the first points are under way
-    span = float(at.max() - begun)
-    return float(np.minimum(seconds, at - begun).clip(0).sum() / (WIDTH * span)), span
+    begun, ended = np.sort(at - seconds)[WIDTH], np.sort(at)[-WIDTH]
+    worked = (np.minimum(at, ended) - np.maximum(at - seconds, begun)).clip(0).sum()
+    return float(worked / (WIDTH * (ended - begun))), float(ended - begun)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -316,6 +317,20 @@ def test_killed_at_random_moments_with_many_in_flight(tmp_path, survived):
     assert len(stored) == 1500
     assert float.fromhex(out) == replay(path).best_y
     survived("kills with 32 evaluations in flight", KILLS)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "cma-es"])
+def test_a_damaged_value_is_evaluated_again_and_nothing_else(tmp_path, algorithm):
+    path, evaluator = tmp_path / "run.egl", Anyhow(5)
+    with opened(path, 8) as store:
+        run(Anyhow(4), 150, 8, algorithm=algorithm, store=store)
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE evaluations SET y = 'x' WHERE \"index\" = 40")
+    db.close()
+    with opened(path, 8) as store:
+        assert run(evaluator, 150, 8, algorithm=algorithm, store=store).optimiser.nfev == 150
+    assert len(evaluator.submitted) == 1
+    assert len(list(History(path).evaluations())) == 150
 
 
 def test_progress_is_thin_in_long_runs(tmp_path):

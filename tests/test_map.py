@@ -15,7 +15,7 @@ TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
 # The rooms that the list leaves out.
 ELSEWHERE = (
     "run", "loop", "recall", "evaluation", "store", "state", "settings", "serialize", "result", "history", "narration",
-    "objective", "stop_rules", "warm_start",
+    "objective", "stop_rules", "warm_start", "control",
 )  # fmt: skip
 
 

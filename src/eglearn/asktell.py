@@ -148,12 +148,14 @@ class AskTell:
         All algorithms have ``candidate``, the value at the candidate, and ``epsilon``, the radius of the samples around
         it. In AutoEGL, the candidate is the best point of the current search. AutoEGL also has ``restarts``, the number
         of restarts so far, and ``noisy``, which is 1 once it has found noise that matters: then ``candidate`` estimates
-        the value at ``x_favorite``, as the median of values at the latest such points. ``doing`` says it in words.
+        the value at ``x_favorite``, as the median of the values at the latest of such points, and ``candidate_error``
+        is the standard error of that estimate. ``doing`` says in words what the search does.
         """
         if self.n == 0:
             return {"candidate": self.best_y, "epsilon": np.nan}
         progress = {"doing": doing(self._search), **self._search.progress()}
-        progress["candidate"] /= ENTERS
+        for name in progress.keys() & {"candidate", "candidate_error"}:
+            progress[name] /= ENTERS
         if "restarts" in progress:
             progress["restarts"] += self.box.widenings
         return progress

@@ -136,6 +136,7 @@ class RunLoop:
             self._tell(group)
             self.nit += 1
             self._save()
+            check()
         else:
             self.memory.end(self.optimiser)
         self.first = self.optimiser.nfev == 0 and not self.arrived
@@ -170,7 +171,7 @@ class RunLoop:
             self._receive()
         self._tell(group)
         self.nit += 1
-        if self.optimiser.stop() is None:
+        if self.width > 1 and self.optimiser.stop() is None:
             self._ask()
             self._submit()  # before the other answers are told: workers need not wait for that
         self._save()

@@ -78,7 +78,7 @@ class Memory:
                 known[index] = Arrival(order, outcome, x)
         if len(known) < len(found):
             self._set_aside(optimiser, place, found.keys() - known.keys())
-        if first is not None:
+        if first is not None and points:
             self._adopt(optimiser, first, max(first, optimiser.asked - 1))
         return known
 

@@ -10,13 +10,14 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .algorithms import AskTell, find_algorithm
+from .control import Control
 from .evaluation import Command, make_evaluator
 from .evaluation.interrupts import calls, handled, keeps, pending
 from .history import RunHistory
@@ -231,6 +232,7 @@ def minimize(
             history.begin(told, file)
         loop.rules, loop.history = rules, history
         loop.watchers = [watcher for watcher in (history, bar) if watcher is not None]
+        control = stack.enter_context(closing(Control(file)))
         interrupts = stack.enter_context(handled())
         try:
             loop.resume()
@@ -241,12 +243,15 @@ def minimize(
             if target is not None and loop.found <= target:  # reached before, if the run is resumed
                 status = Status.TARGET
             while status is None:
+                if control.obey(loop):
+                    status, reason = Status.INTERRUPTED, "stopped by eglearn ui"
+                    break
                 status = loop.stop()
                 if status is None:
                     loop.step()
                     if target is not None and loop.found <= target:
                         status = Status.TARGET
-                    elif max_seconds is not None and time.monotonic() - started >= max_seconds:
+                    elif max_seconds is not None and time.monotonic() - started - control.paused >= max_seconds:
                         status = Status.TIME
                     else:
                         status = rules.status()

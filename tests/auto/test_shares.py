@@ -88,7 +88,7 @@ def slow(u):
 def test_a_first_descent_that_goes_on_gaining_gets_a_third():
     slow.level = 1.0
     loop = few_loop(3)
-    count = turns(loop, slow, 20_000)
+    count = turns(loop, slow, 6500)
     assert loop.board.restarts
     assert count[Role.FIRST, "TrustRegion"] == loop.policy.descent_used
     assert 0.25 < loop.policy.descent_used / loop.used < 0.4

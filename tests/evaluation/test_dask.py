@@ -33,7 +33,7 @@ def cluster(allowed_failures, directory):
     options = {"processes": True, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}  # any free port
     with (
         dask.config.set(settings),
-        distributed.LocalCluster(2, threads_per_worker=1, silence_logs=logging.CRITICAL, **options) as local,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, silence_logs=logging.CRITICAL, **options) as local,
         distributed.Client(local) as client,
     ):
         yield client
@@ -222,7 +222,7 @@ def test_one_joins_one_is_killed_and_one_stalls(tmp_path):
     options = {"processes": True, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     with (
         dask.config.set({"temporary-directory": str(tmp_path)}),
-        distributed.LocalCluster(2, threads_per_worker=1, silence_logs=logging.CRITICAL, **options) as local,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, silence_logs=logging.CRITICAL, **options) as local,
         distributed.Client(local) as client,
     ):
         evaluator = make_evaluator(f, workers=client)

@@ -90,7 +90,7 @@ class Auto(Search):
         super().__init__(rng, start, settings, **rest)
 
     def _begin(self, start: Array) -> None:
-        self.plan = self.settings.plan or planned(self.n, self.budget, self.settings.m)
+        self.plan = self.settings.plan or planned(self.n, self.budget, self.settings.m, self.width)
         self.scout, self.repeats = Scout(start), Repeats(start)
         self._begin_at(start)
 
@@ -190,6 +190,7 @@ class Auto(Search):
         if self.noisy is not None:
             if on_trial and not self.repeats.on_trial and self.noisy.ended == 0:
                 self.noisy.ended_u, self.noisy.ended_value = self.repeats.u, self.repeats.trial_value
+                self.noisy.ended_error = self.repeats.trial_error
             own = kinds == Kind.NOISY
             if own.any():
                 self.noisy.learn(u[own], y[own], mine[own])
@@ -222,8 +223,10 @@ class Auto(Search):
         self.budget += more
 
     def progress(self) -> dict[str, float]:
-        """Of the active search; ``restarts`` and ``noisy`` besides."""
+        """Of the active search; ``restarts``, ``noisy`` and, under noise, the candidate's standard error besides."""
         noisy = self.noisy is not None
         candidate = self.favorite[1] if noisy else self.active.best_y
         counts = {"restarts": float(self.restarts), "noisy": float(noisy)}
+        if self.noisy is not None:
+            counts["candidate_error"] = self.noisy.error if self.noisy.leads else self.noisy.ended_error
         return {"candidate": candidate, "epsilon": self.radius} | counts

@@ -102,7 +102,11 @@ class Loop(Stateful):
     def propose(self, k: int | None = None) -> Array:
         """Points of the lane that has its turn, then of the others."""
         k = self.natural() if k is None else k
-        parts = [self._from(self.policy.turn, k)]
+        turn = self.policy.turn
+        mine = sum(a.lane == turn and a.search == self.searches[turn] for a in self.open.values())
+        # Many are of less and less use to one search: beyond twice the dimension it has half of the width at most.
+        most = k if self.width == 1 else max(2 * self.board.n, self.width // 2) - mine
+        parts = [self._from(turn, min(k, most))]
         for lane in range(self.planned, len(self.lanes)):
             parts.append(self._from(lane, k - sum(map(len, parts))))
         while (missing := k - sum(map(len, parts))) > 0 and self.width > 1 and self.beside:

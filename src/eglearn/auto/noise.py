@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from .plan import NoisePlan
 
 # Values at the last means whose median tells what a search has reached, and how many it takes: one may be luck.
 _RECENT, _TELLING = 20, 5
+_NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +63,7 @@ class Repeats(Stateful):
     sent: int = 0  # those handed out
     trial: list[float] = field(default_factory=list)  # their values
     trial_value: float = math.nan  # what they tell
+    trial_error: float = math.nan  # the standard error of that
 
     @property
     def noisy(self) -> bool:
@@ -104,6 +107,7 @@ class Repeats(Stateful):
             if len(self.trial) == s.trials:
                 good = [y for y in self.trial if math.isfinite(y)]
                 self.trial_value = float(np.quantile(good, s.surely)) if good else math.nan
+                self.trial_error = _error(good, s.surely)
                 self.on_trial = False
             return
         y, self.repeating = self.repeating, None
@@ -154,6 +158,7 @@ class NoisyEvolution(Stateful):
     asked: int = 0
     mean_due: bool = True  # whether the mean is to be evaluated: once in each batch
     open: dict[str, list[int]] = field(default_factory=dict)  # which search asked, and its index there; -1: its mean
+    ended_error: float = math.nan  # the standard error of ``ended_value``
 
     @classmethod
     def begun(
@@ -167,6 +172,11 @@ class NoisyEvolution(Stateful):
     def value(self) -> float:
         """About the value that the current search has reached; NaN at first."""
         return float(np.nanmedian(self.at_means)) if self.at_means else math.nan
+
+    @property
+    def error(self) -> float:
+        """The standard error of that value; NaN if there are too few."""
+        return _error(self.at_means, 0.5)
 
     @property
     def leads(self) -> bool:
@@ -213,7 +223,7 @@ class NoisyEvolution(Stateful):
 
     def _next(self, p: CMAES | DiagonalES) -> None:
         if self.leads:
-            self.ended_u, self.ended_value = p.mean, self.value
+            self.ended_u, self.ended_value, self.ended_error = p.mean, self.value, self.error
         self.ended, plan = self.ended + 1, self.plan
         if p.done is Reason.STAGNANT:  # noise hides what is left to gain there: more points see more
             self.size *= 2
@@ -226,6 +236,19 @@ class NoisyEvolution(Stateful):
     def _begin(self, place: Array, sigma: float) -> None:
         self.search = _evolution(self.rng, self.plan, place, sigma, self.size, self.width)
         self.at_means, self.mean_due = [], True
+
+
+def _error(values: Sequence[float] | Array, p: float) -> float:
+    """The standard error of the p-quantile of values, taken for normal: s sqrt(p (1 - p) / k) / density there.
+
+    Their standard deviation s is 1.4826 times the median distance from their median (Rousseeuw and Croux 1993).
+    """
+    y = np.array(values)
+    y = y[np.isfinite(y)]
+    if len(y) < _TELLING:
+        return math.nan
+    density = _NORMAL.pdf(_NORMAL.inv_cdf(p))
+    return float(1.4826 * np.median(np.abs(y - np.median(y))) * math.sqrt(p * (1 - p) / len(y)) / density)
 
 
 def _evolution(

@@ -112,10 +112,13 @@ class ByDask:
         """What the cluster made of points; None if one was on a worker that died."""
         good = [future for future in futures if getattr(future, "status", "") == "finished"]
         found: dict[str, Outcome] = {}
-        if len(good) > 1:  # one message for all; what is wrong with one of them shows below
-            with contextlib.suppress(Exception):
+        if len(good) > 1:  # one message for all
+            try:
                 outcomes = self.client.gather(good)
                 found = {future.key: outcome for future, (_, outcome) in zip(good, outcomes, strict=True)}
+            except BaseException as error:  # it shows below with which of them
+                if not is_failure(error):
+                    raise
         return [self._outcome(future, found) for future in futures]
 
     def _outcome(self, future: Any, found: dict[str, Outcome]) -> Outcome | None:

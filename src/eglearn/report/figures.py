@@ -11,9 +11,12 @@ from .._typing import Array
 from ..learning.output import OutputMap
 from ..learning.values import ENTERS
 from ..result import counted
-from .charts import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, Axis, Curve, chart
-from .markup import Html, duration, number, tag
+from .axes import Axis
+from .charts import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, Curve, chart
+from .markup import Html, duration, tag
 from .record import Record
+from .scale import Values
+from .variables import variables
 
 _EVALUATIONS = "evaluations"
 _DOTS = 600  # so many values are drawn one by one, more as a band
@@ -24,9 +27,11 @@ _LISTED = 12  # error messages
 
 
 def figures(run: Record) -> list[Html]:
-    """All charts in their order."""
+    """All charts that have something to show, in their order."""
+    values = Values(run)
     model = [_model(run)] if run.algorithm.uses("model") else []
-    return [_convergence(run), _region(run), *model, *_histograms(run), _failures(run), _timing(run)]
+    rest = [_region(run), *model, *_histograms(run), _failures(run), _timing(run)]
+    return [chart for chart in (_convergence(run, values), *variables(run, values), *rest) if chart]
 
 
 def meter(parts: Iterable[tuple[float, str]], name: str = "meter") -> Html:
@@ -41,17 +46,9 @@ def _counted(run: Record) -> Axis:
     return Axis(np.array([0.0, max(high, 1)]), whole=True)
 
 
-def _convergence(run: Record) -> Html:
-    y, count = run.y, len(run.y)
-    order = np.arange(1.0, count + 1)
-    best, candidate = np.fmin.accumulate(y) if count else y, run.series("candidate")
-    lines = np.concatenate([best, candidate])
-    lines, values = lines[np.isfinite(lines)], y[np.isfinite(y)]
-    log, floor, note = _scale(lines, values)
-
-    def drawn(values: Array) -> Array:  # quarters: a difference must not overflow
-        return np.minimum(values / 4 - floor / 4, np.finfo(float).max / 4) * 4 if floor else values
-
+def _convergence(run: Record, values: Values) -> Html:
+    y, count, drawn = run.y, len(run.y), values.drawn
+    order, candidate = np.arange(1.0, count + 1), run.series("candidate")
     if count > _DOTS:
         edges = np.linspace(0, count, _STRETCHES + 1).astype(int)
         spans = [(a, b) for a, b in pairwise(edges) if np.isfinite(y[a:b]).any()]
@@ -66,33 +63,10 @@ def _convergence(run: Record) -> Html:
     curves = [
         everything,
         Curve("candidate", run.nfev, drawn(candidate), ORANGE, "dashed", candidate, about=about),
-        Curve("best so far", order, drawn(best), BLUE, "step", best),
+        Curve("best so far", order, drawn(values.best), BLUE, "step", values.best),
     ]
-    reach = values
-    if len(values) and not log:  # a few high values must not flatten everything else
-        reach = np.minimum(values, max(float(lines.max()), float(np.quantile(values, 0.9, method="lower"))))
-    gaps = drawn(lines)
-    least = float(np.min(gaps[gaps > 0], initial=np.inf)) if floor else 0.0
-    axis = Axis(drawn(np.concatenate([lines, reach])), log=log, least=least)
-    label = f"{'value minus best' if floor else 'value'}{', log scale' if log else ''}"
-    return chart("convergence", "Convergence", note, curves, x_label=_EVALUATIONS, y_label=label,
-                 x_axis=_counted(run), y_axis=axis, wide=True)  # fmt: skip
-
-
-def _scale(lines: Array, values: Array) -> tuple[bool, float, str]:
-    """Whether a log scale is called for, what is subtracted for it, and both in words."""
-    start = "Lowest value so far and value at the candidate"
-    if not len(lines) or not len(values):
-        return False, 0.0, f"{start}."
-    low, high = float(min(lines.min(), values.min())), float(lines.max())
-    if low > 0 and high / 30 > low:
-        return True, 0.0, f"{start}, on a log scale."
-    gaps = lines / 4 - low / 4
-    if gaps.max() > 0 and gaps.max() / 100 > np.quantile(gaps[gaps > 0], 0.1):
-        if low == 0:
-            return True, 0.0, f"{start}, on a log scale; zeros are drawn on its lower edge."
-        return True, low, f"{start}, minus the best value found ({number(low, 8)}), on a log scale whose edge is 0."
-    return False, 0.0, f"{start}, on a linear scale; what is far above them is drawn on the upper edge."
+    return chart("convergence", "Convergence", values.note, curves, x_label=_EVALUATIONS, y_label=values.label,
+                 x_axis=_counted(run), y_axis=values.axis, wide=True)  # fmt: skip
 
 
 def _region(run: Record) -> Html:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._typing import Array
 from ..algorithms import ALGORITHMS, EGL
@@ -62,9 +63,16 @@ class Record:
         return math.nan if self.best_index is None else float(self.y[self.best_index])
 
     @property
+    def bounds(self) -> tuple[Array, Array]:
+        """Lower and upper bounds of the coordinates; empty if unknown."""
+        box = self.identity.get("box", {})
+        low, high = (np.array(box.get(side, []), dtype=np.float64) for side in ("low", "high"))
+        return low, high
+
+    @property
     def dimension(self) -> int:
         """Coordinates of a point, fixed ones too; 0 if unknown."""
-        return len(self.identity.get("box", {}).get("low", []))
+        return len(self.bounds[0])
 
     def best_x(self) -> Array | None:
         """Where it was found, if the file keeps that point."""
@@ -73,6 +81,15 @@ class Record:
         x = self.history.point(int(self.order[self.best_index]))
         if x is None and self.result is not None and self.result.get("fun") == self.best:
             x = np.array(self.result["x"], dtype=np.float64)
+        return x
+
+    def points(self, chosen: npt.NDArray[np.intp]) -> Array:
+        """The points (k, n) of some evaluations; rows of NaN where the file does not keep them."""
+        x = np.full((len(chosen), self.dimension), np.nan)
+        for row, k in enumerate(chosen.tolist()):
+            found = self.history.point(int(self.order[k]))
+            if found is not None and len(found) == self.dimension:
+                x[row] = found
         return x
 
     @property
@@ -90,8 +107,15 @@ class Record:
         """About the value at the point that the algorithm recommends; NaN if unknown."""
         return self._last("candidate")
 
-    def favorite_x(self) -> Array | None:
-        """That point, which is known when the run has ended."""
+    @property
+    def favorite_error(self) -> float:
+        """The standard error of that value; NaN if unknown."""
+        return self._last("candidate_error")
+
+    def recommended_x(self) -> Array | None:
+        """The point to use: the best one, or under noise that point, which is known when the run has ended."""
+        if not self.noisy:
+            return self.best_x()
         return None if self.result is None else np.array(self.result["x_favorite"], dtype=np.float64)
 
     def _last(self, key: str) -> float:

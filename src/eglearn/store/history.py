@@ -145,6 +145,11 @@ class History:
         before = np.searchsorted(at, parts)  # evaluations up to each beginning
         return [(float(at[k - 1]), float(t)) for k, t in zip(before, parts, strict=True) if k > 0]
 
+    def paused(self) -> float | None:
+        """Since when the process waits because somebody wished so, or None."""
+        since = (self._meta("paused") or {}).get("since")
+        return since if isinstance(since, float) else None
+
     def holder(self) -> str | None:
         """The process that last opened the file for writing."""
         holder = self._meta("holder")

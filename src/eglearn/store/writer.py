@@ -198,8 +198,8 @@ class Store(Recall):
         if self._new_about is not None:
             meta["about"] = self._new_about
         statements: list[tuple[str, Sequence[Any]]] = [(INSERT_META, to_text(*item)) for item in meta.items()]
-        # From now on the result would be that of an earlier end.
-        self._write(*statements, ("DELETE FROM meta WHERE key = 'result'", ()))
+        # From now on they would be those of an earlier part.
+        self._write(*statements, ("DELETE FROM meta WHERE key IN ('result', 'paused')", ()))
         self._flush_log()
 
     def _flush_log(self) -> None:
@@ -264,6 +264,15 @@ class Store(Recall):
             older = "SELECT told FROM checkpoints WHERE told <= ? ORDER BY told DESC LIMIT 2"
             statements.append((f"DELETE FROM checkpoints WHERE told NOT IN ({older})", (told,)))
         self._write(*statements)
+
+    def pause(self) -> None:
+        """Write that the run waits."""
+        self._write((INSERT_META, to_text("paused", {"since": time.time()})))
+
+    def go_on(self) -> None:
+        """Write that it has gone on: for readers, a new part of the run."""
+        parts = {"begun": [*self.begun()[-999:], time.time()]}
+        self._write((INSERT_META, to_text("parts", parts)), ("DELETE FROM meta WHERE key = 'paused'", ()))
 
     def extend(self, budget: int) -> None:
         """The run goes on with a larger budget from here."""
