@@ -65,11 +65,12 @@ def test_both_sides_of_every_row_run(tool):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the other tools
         exec(re.search(r"```python\n(.*?)```", tool, re.DOTALL)[1], names)
+        left, right = dict(names), dict(names)
         for theirs, ours in rows:
-            exec(theirs.replace("\\|", "|"), names)
-            exec(ours, names)
-    if "res" in names:
-        assert names["res"].fun == np.min(names["res"].history.y) < 1
+            exec(theirs.replace("\\|", "|"), left)
+            exec(ours, right)
+    if "res" in right:
+        assert right["res"].fun == np.min(right["res"].history.y) < 1
 
 
 @pytest.mark.parametrize("page", ALL, ids=lambda path: str(path.relative_to(ROOT)))

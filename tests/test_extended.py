@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.test_run import BOX, f, same
 
 from eglearn import EGL, IGL, AutoEGL, ConvergentEGL, Status, minimize
 from eglearn.cli.summary import summarise
 from eglearn.report.record import Record
 from eglearn.serialize import dumps, loads
 from eglearn.store import History, StoreMismatch
-from tests.test_run import BOX, f, same
 
 
 def finish(opt, fun):

@@ -9,6 +9,7 @@ import shutil
 
 import numpy as np
 import pytest
+from tests.fixtures.make import ARGUMENTS, BATCHES, BOUNDS, HERE, sphere
 
 from eglearn import minimize
 from eglearn.algorithms import ALGORITHMS
@@ -16,7 +17,6 @@ from eglearn.cli import main
 from eglearn.report import write_report
 from eglearn.serialize import loads
 from eglearn.store import History, StoreError
-from tests.fixtures.make import ARGUMENTS, BATCHES, BOUNDS, HERE, sphere
 
 STATES = sorted(HERE.glob("state-*.bin"))
 RUNS = sorted(HERE.glob("run-*.egl"))

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.test_run import BOX, f, same, table
 
 from eglearn import EGL, AutoEGL, Status, minimize
 from eglearn.algorithms import ALGORITHMS, AskTell
@@ -14,7 +15,6 @@ from eglearn.cli import main
 from eglearn.environment import environment
 from eglearn.report import write_report
 from eglearn.store import History
-from tests.test_run import BOX, f, same, table
 
 BUDGET = 500
 

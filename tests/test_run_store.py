@@ -9,11 +9,11 @@ import time
 
 import numpy as np
 import pytest
+from tests.test_run import BOX, child, f, same
 
 from eglearn import AutoSettings, minimize
 from eglearn.evaluation import Command
 from eglearn.store import StoreError, StoreMismatch
-from tests.test_run import BOX, child, f, same
 
 
 def test_another_run_is_refused_by_name(tmp_path):

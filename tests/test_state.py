@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.test_serialize import keys, leaves, same
 
 import eglearn.algorithms  # noqa: F401 - all kinds that there are
 from eglearn.serialize import dumps, loads
 from eglearn.state import SHARED, Stateful, plain, restored
-from tests.test_serialize import keys, leaves, same
 
 exact = settings(derandomize=True, deadline=None, max_examples=100)
 

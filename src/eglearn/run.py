@@ -221,9 +221,8 @@ def minimize(
             optimiser.tell(*told)
             rules.given_before(*told)
         bar = stack.enter_context(ProgressBar(int(budget))) if progress else None
-        listeners = [narrator.batch] if narrator.talks else []
-        listeners += [] if bar is None else [bar.batch]
-        listeners += [] if report is None else [report]
+        listeners: list[Callable[[Result], None]] = [narrator.batch] if narrator.talks else []
+        listeners += [each for each in (None if bar is None else bar.batch, report) if each is not None]
         limits = {"target": target, "max_seconds": max_seconds, **rules.limits}
         loop = RunLoop(
             optimiser, int(budget), evaluator, file, width=width, ordered=ordered, on_error=on_error, limits=limits
