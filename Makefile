@@ -39,6 +39,7 @@ EXPERIMENTS := mean-gradient-1d mean-gradient-2d spline-vs-fc controllable-accur
 
 docs: .venv/dev
 	OMP_NUM_THREADS=1 $(PY) docs/how_it_works.py
+	OMP_NUM_THREADS=1 $(PY) docs/history.py
 	for name in $(EXPERIMENTS); do \
 	  OMP_NUM_THREADS=1 .venv/bin/eglearn experiment $$name --out build/experiments --docs docs/experiments || exit 1; done
 	$(PY) -m eglearn_lab.experiments.latent page results/latent-garments docs/experiments
