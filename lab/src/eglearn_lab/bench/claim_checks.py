@@ -39,8 +39,10 @@ _ABSENT = "not run on the same problems with the same budget: {}"
 
 
 def igl_beside(subject: str) -> str:
-    """IGL with the settings of the subject."""
-    return "igl-table1-fc" if subject in TABLE_1 else "igl"
+    """IGL with the settings of the subject and, where there is one, the same network."""
+    if subject in TABLE_1:
+        return "igl-table1-fc"
+    return "igl-spline" if subject == "egl-spline" else "igl-fc"
 
 
 def baselines(subject: str) -> tuple[str, ...]:
