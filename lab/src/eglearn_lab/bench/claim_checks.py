@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from . import metrics
+from . import authors, metrics
 from .ablations import ABLATIONS, ablation
 from .algorithms import ALGORITHMS, is_ours
 from .evidence import (
@@ -194,8 +194,8 @@ def state_of_the_art(subject: str, conditions: Conditions, results: Results) -> 
 
 
 def _is_rival(name: str) -> bool:
-    """Whether a method is not of this package."""
-    return not is_ours(name) and name not in variants()
+    """Whether a method is not of this package; nor one that was run as the paper's authors did."""
+    return not is_ours(name) and name not in variants() and not name.startswith(authors.PREFIX)
 
 
 # Claims about parts of EGL

@@ -25,6 +25,10 @@ _ABLATION = f"{_RUN} --out results/coco/ablations --ablation {{}}"
 _FIGURE_3 = f"{_RUN} --out results/coco/figure-3 --instances 1 --algorithms egl-fc,igl-fc,egl-spline,igl-spline"
 _TABLE_1 = f"{_RUN} --out results/coco/table1 --dims 40 --instances 1 --algorithms egl-table1-fc,igl-table1-fc"
 _784 = "python benchmarks/coco_784.py"
+_AUTHORS = (
+    f"{_RUN} --out results/coco-authors --dims 40 --instances 1 --algorithms "
+    "authors-cma,authors-nelder-mead,authors-slsqp,authors-powell,authors-cg,authors-bfgs"
+)
 
 ABLATION_FIGURES = (
     ("networks", "Fig. 4b: output map, trust region and network", "fig. 4b"),
@@ -78,6 +82,8 @@ def make_page(loaded: Loaded, folder: Path, experiments: Path) -> Page:
         _figure("Fig. 4a: distance to the optimum in 40-D", paper_figures.distance(results, folder),
                 _at(judged, "fig. 4a", "abstract"), [f"{_FIGURE_3} --dims 40", _TABLE_1]),
     ]  # fmt: skip
+    if (protocols := paper_figures.protocols(results, folder)) is not None:
+        benchmarks.append(_figure("Does the protocol explain fig. 3?", protocols, [], [_AUTHORS]))
     parts = {part.name: part for part in ablation_parts(results, loaded.snapshots, folder)}
     for name, title, place in ABLATION_FIGURES:
         picture = parts[name].picture if name in parts else None

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import plots
 from .._typing import Array
-from . import metrics
+from . import authors, metrics
 from .claim_checks import BASELINES
 from .metrics import Results
 from .page import Picture
@@ -161,3 +161,41 @@ def by_kind(results: Results, ours: str, folder: Path, n: int = 40) -> Picture |
         f"that. Below the diagonal {ours} ends lower. Dotted: a gap of 1."
     )
     return Picture(path, f"Where {ours} beats CMA-ES, and where not", note, f"{'; '.join(told)}.")
+
+
+def protocols(results: Results, folder: Path, n: int = 40) -> Picture | None:
+    """Fig. 3 in one dimension by three protocols: a fair one, the authors' baselines, and their test as well."""
+    import matplotlib.pyplot as plt
+
+    fair = comparable(results, n)
+    names = [b for b in BASELINES if b in fair.algorithms]
+    theirs = results.select(suite="bbob", dimension=n, budget=BUDGET, algorithm=[authors.PREFIX + b for b in names])
+    problems, index = theirs.problems()
+    shared = set(fair.problems()[0]).intersection(*(p.problems()[0] for _, p in theirs.by("algorithm")))
+    ours = [a for a in OURS if a in fair.algorithms]
+    if not ours or len(theirs.algorithms) < len(names) or not shared:
+        return None
+    theirs = theirs.where(np.isin(index, [k for k, p in enumerate(problems) if p in shared]))
+    problems, index = fair.problems()
+    fair = fair.where(np.isin(index, [k for k, p in enumerate(problems) if p in shared]))
+    mixed = Results({k: np.concatenate([fair.select(algorithm=ours)[k], theirs[k]]) for k in fair.columns})
+    kinds = {
+        "fair baselines, the paper's test": (fair, metrics.success(fair)),
+        "the authors' baselines, the paper's test": (mixed, metrics.success(mixed)),
+        "the authors' baselines, their code's test": (mixed, authors.success(mixed)),
+    }
+    shown, told = [*ours, *names], []
+    with plots.style():
+        figure, ax = plt.subplots(figsize=(plots.WIDTH, 1.0 + 0.42 * len(shown)))
+        for k, (label, (runs, score)) in enumerate(kinds.items()):
+            table = metrics.score_table(runs, score.astype(float))
+            mean = {a.removeprefix(authors.PREFIX): 100 * float(table.column(a).mean()) for a in table.algorithms}
+            at = np.arange(len(shown))[::-1] - 0.27 * (k - 1)
+            ax.barh(at, [mean[a] for a in shown], height=0.25, color=plots.COLOURS[k], label=label)
+            told.append(f"{label}: " + ", ".join(f"{a} {mean[a]:.0f}" for a in shown))
+        ax.set_yticks(np.arange(len(shown))[::-1], shown)
+        ax.set(xlabel=f"problems solved in {n}-D, %", xlim=(0, 100))
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3)
+        path = plots.save(figure, folder / f"protocols-{n}.png")
+    note = f"{len(shared)} problems in {n}-D, 150,000 evaluations; y* is the best value of the compared."
+    return Picture(path, "The authors' protocol", note, f"Per cent of problems solved. {'; '.join(told)}.")
