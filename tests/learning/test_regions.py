@@ -279,3 +279,17 @@ def test_gradients_pull_back_through_the_shape():
     for k in range(4):
         step = np.eye(4)[k] * 1e-3
         assert region.to_z(step) @ g - region.to_z(np.zeros(4)) @ g == pytest.approx(1e-3 * slope[k])
+
+
+def test_a_step_at_a_face_of_the_cube_leads_downhill():
+    """Where the shape couples coordinates, to clip the step alone may lead uphill: it does for some of these."""
+    region = shaped(centre=1.0, sigma=0.05)
+    clipped_uphill = 0
+    for seed in range(50):
+        slope = np.random.default_rng(seed).standard_normal(4)
+        step = -1e-2 * (region.sigma * slope) @ region.axes
+        u = region.to_u(region.moved(np.zeros(4), step))
+        assert slope @ (u - 1.0) <= 1e-15
+        assert (np.abs(u) <= 1).all()
+        clipped_uphill += slope @ (region.to_u(step) - 1.0) > 1e-9
+    assert clipped_uphill > 0

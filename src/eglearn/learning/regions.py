@@ -58,9 +58,9 @@ class LinearRegion(Stateful):
         """Any z (..., n) to a point of the region."""
         return np.clip(self.mu + self.sigma * z, self.mu - self.sigma, self.mu + self.sigma).clip(-1.0, 1.0)
 
-    def nearest(self, z: Array) -> Array:
-        """Any z (n,) to that of the nearest point of the region, through u and back."""
-        return self.to_z(self.to_u(z))
+    def moved(self, z: Array, step: Array) -> Array:
+        """The point z + step (n,), or the nearest one of the region: through u and back."""
+        return self.to_z(self.to_u(z + step))
 
     def around(self, z: Array, offsets: Array) -> Array:
         """The points z + offsets (k, n), in the cube."""
@@ -136,9 +136,18 @@ class ShapedRegion(LinearRegion):
         """Any z (..., n) to a point of the region and the cube."""
         return (self.mu + self.sigma * (np.clip(z, -1.0, 1.0) @ self.axes.T)).clip(-1.0, 1.0)
 
-    def nearest(self, z: Array) -> Array:
-        """That of a point of both the region and the cube: where the cube cuts a steep direction, z may be far off."""
-        return super().nearest(z).clip(-1.0, 1.0)
+    def moved(self, z: Array, step: Array) -> Array:
+        """The point z + step for a step along a gradient, downhill also at the faces of the cube.
+
+        A face stops its coordinate. If the others moved on as they would without the face, that could lead uphill,
+        since the shape couples them; so the slope of the coordinates that are held counts as none.
+        """
+        u, downhill = self.to_u(z), self.pull_back(step, z)
+        free = (np.abs(u) < 1) | (np.sign(downhill) != np.sign(u))
+        if not free.all():
+            step = (self.sigma * np.where(free, downhill, 0.0)) @ self.axes
+        ahead = u + np.where(free, self.sigma * (self.axes @ step), 0.0)
+        return self.to_z(ahead.clip(-1.0, 1.0)).clip(-1.0, 1.0)
 
     def around(self, z: Array, offsets: Array) -> Array:
         """Points that would leave the cube come back along their ray: to clip them would move them in steep directions.

@@ -197,7 +197,7 @@ class GradientLearning(ModelSearch):
         if not np.isfinite(gradient).all():  # beyond the range of floats: no step rather than a wild one
             gradient = np.zeros_like(gradient)
         self.gradient, self.loss = gradient, fit.loss
-        self.candidate = self.region.nearest(self.candidate + self._step_along(fit, gradient))
+        self.candidate = self.region.moved(self.candidate, self._step_along(fit, gradient))
 
     def _step_along(self, fit: Fit, gradient: Array) -> Array:
         return gradient_step(gradient, self.settings.alpha, self.epsilon if self.settings.cap else None)
