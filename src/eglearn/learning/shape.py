@@ -15,7 +15,6 @@ from .memory import Samples
 from .models.closed_form import Affine
 from .models.settings import FieldSettings
 
-_LINEAR = 0.1  # by less than this share of itself the slope may change across the samples
 _AFFINE = Affine(FieldSettings(model="affine"))
 
 
@@ -24,8 +23,7 @@ def stretch(samples: Samples, limit: float) -> Array:
 
     Ratios of curvatures are divided out at most to ``limit``. Directions come from one half of the batches, curvatures
     along them from the other half, and the other way round: else chance alone would make large and small ones (Lam
-    2016, for covariances). A curvature below what the halves differ by is taken as that, and one that changes the slope
-    little across the samples does not matter. Too few samples have no shape.
+    2016, for covariances). A curvature below what the halves differ by is taken as that. Too few samples have no shape.
 
     >>> z = np.random.default_rng(0).standard_normal((40, 2))
     >>> samples = Samples(z, z[:, 0] ** 2 + 4 * z[:, 1] ** 2, (10,) * 4, np.zeros(2))
@@ -36,24 +34,21 @@ def stretch(samples: Samples, limit: float) -> Array:
     n = len(samples.origin)
     if 2 * len(samples.v) < _AFFINE.count(n) or len(samples.sizes) < 4:
         return np.eye(n)
-    (first, slope), (second, other) = (_half(samples, k) for k in (0, 1))
+    first, second = (_hessian(samples, k) for k in (0, 1))
     curvature, V = np.linalg.eigh((_along(first, second) + _along(second, first)) / 2)
     noise = float(np.sqrt(np.mean((first - second) ** 2))) / 2
-    spread = float(np.sqrt(np.mean(np.var(samples.z, axis=0))))
-    linear = _LINEAR * float(np.linalg.norm(slope + other)) / 2 / spread if spread > 0 else 0.0
-    steep = np.sqrt(curvature**2 + noise**2 + linear**2)
+    steep = np.hypot(curvature, noise)
     if not steep.max() > 0:
         return np.eye(n)
     ratio = np.maximum(steep / steep.max(), 1 / limit)
     return np.asarray((V / np.sqrt(ratio)) @ V.T)
 
 
-def _half(samples: Samples, half: int) -> tuple[Array, Array]:
-    """H of the affine field of every other batch, and its gradient at the origin."""
+def _hessian(samples: Samples, half: int) -> Array:
+    """H of the affine field of every other batch."""
     z, v = (samples.batches(part)[half::2] for part in (samples.z, samples.v))
     sizes = tuple(map(len, v))
-    fit = _AFFINE.fit(Samples(np.concatenate(z), np.concatenate(v), sizes, samples.origin))
-    return fit.hessian, fit.b
+    return _AFFINE.fit(Samples(np.concatenate(z), np.concatenate(v), sizes, samples.origin)).hessian
 
 
 def _along(directions: Array, curvatures: Array) -> Array:
