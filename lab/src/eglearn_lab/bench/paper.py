@@ -98,8 +98,9 @@ def make_page(loaded: Loaded, folder: Path, experiments: Path) -> Page:
         Chapter("Searching a latent space (sec. 5.2)", (latent,) if latent else ()),
         Chapter("Theory and small pictures (sec. 3, 4, app. C)", tuple(s for s in small if s)),
     ]
-    lead = Items((("How verdicts are made.", RULE),))
-    return Page("The paper, figure by figure", _facts(judged), lead, tuple(c for c in chapters if c.sections))
+    glance = Chapter("At a glance", (Section("Claims by figure", (_glance(judged), f"How verdicts are made. {RULE}")),))
+    chapters = [glance, *(c for c in chapters if c.sections)]
+    return Page("The paper, figure by figure", _facts(judged), Items(()), tuple(chapters))
 
 
 def _facts(judged: Judged) -> str:
@@ -108,9 +109,29 @@ def _facts(judged: Judged) -> str:
     return (
         "Explicit Gradient Learning (Sarafian, Sinay et al., ICML 2020) learns the gradient of a function from samples "
         "and follows it. Here each of the paper's figures is drawn again from our own runs, beside what the paper "
-        f"claims and what the runs say. Claims about the benchmarks, each once for every algorithm that may stand for "
+        "claims and what the runs say. Claims about the benchmarks, each once for every algorithm that may stand for "
         f"EGL: {told}."
     )
+
+
+def _glance(judged: Judged) -> Table:
+    """For each claim the best-founded verdict: of those that may stand for EGL, first one that is settled."""
+    rows = []
+    for text, verdicts in _by_text(judged).items():
+        place = next(c.place for c, _ in judged if c.text.startswith(text))
+        subject, verdict = verdicts[0]
+        word = f"{verdict.word} ({subject})" if subject else verdict.word
+        rows.append((Cell(text), Cell(place), Cell(word, best=verdict.word in (HELD, CONTRARY))))
+    return Table("", ("the paper", "where", "verdict"), tuple(rows), words=True)
+
+
+def _by_text(judged: Judged) -> dict[str, list[tuple[str, Verdict]]]:
+    """The verdicts on each claim with whom they are about, settled ones first."""
+    found: dict[str, list[tuple[str, Verdict]]] = {}
+    for claim, verdict in judged:
+        text, _, subject = claim.text.partition(" [")
+        found.setdefault(text, []).append((subject.rstrip("]"), verdict))
+    return {text: sorted(each, key=lambda pair: VERDICTS.index(pair[1].word)) for text, each in found.items()}
 
 
 def _at(judged: Judged, *places: str) -> Judged:
@@ -120,12 +141,8 @@ def _at(judged: Judged, *places: str) -> Judged:
 def _figure(title: str, picture: Picture | None, judged: Judged, commands: Sequence[str]) -> Section:
     """A picture, the claims at its place, and how to make the runs."""
     blocks: list[Block] = [picture] if picture is not None else ["There are no complete runs for this figure yet."]
-    by_text: dict[str, list[tuple[str, Verdict]]] = {}
-    for claim, verdict in judged:
-        text, _, subject = claim.text.partition(" [")
-        by_text.setdefault(text, []).append((subject.rstrip("]"), verdict))
     rows = []
-    for text, verdicts in by_text.items():
+    for text, verdicts in _by_text(judged).items():
         known = [(subject, v) for subject, v in verdicts if v.word != NO_DATA]
         words = dict[str, list[str]]()
         for subject, verdict in known:
