@@ -45,6 +45,7 @@ docs: .venv/dev
 	$(PY) -m eglearn_lab.experiments.latent page results/latent-garments docs/experiments
 	.venv/bin/eglearn bench report results/coco-784 --markdown docs/results/coco-784.md
 	.venv/bin/eglearn bench report results/coco/* --markdown docs/results/coco.md
+	.venv/bin/eglearn bench paper results/coco/* results/coco-* --out docs/paper.md
 
 .venv/bin/python:
 	python3 -m venv .venv

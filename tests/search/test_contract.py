@@ -22,6 +22,7 @@ ROTATION = np.linalg.qr(np.random.default_rng(0).standard_normal((N, N)))[0]
 SETTINGS = {
     "igl": IGLSettings(training_steps=20),
     "egl (constant)": EGLSettings(model="constant", epsilon=0.1),
+    "egl (planned)": EGLSettings.planned(N, model="constant"),
     "egl (least-change)": EGLSettings(model="least-change"),
     "egl (fc)": EGLSettings(model="fc", training_steps=20),
     "egl (ranks)": EGLSettings(output_map="ranks"),
@@ -236,6 +237,7 @@ def test_points_from_elsewhere_are_heard(name):
 LEFT = {
     "egl": (1e-6, 1e-3, 1e-3),
     "egl (constant)": (1e-6, 1e-1, 1e-1),
+    "egl (planned)": (1e-4, 1e-3, 1e-1),
     "egl (least-change)": (1e-6, 1e-3, 0.3),
     "egl (ranks)": (1e-3, 1e-2, 1e-2),
     "egl (fc)": (0.3, 0.5, 0.5),

@@ -184,10 +184,10 @@ def is_ours(name: str) -> bool:
 
     Examples
     --------
-    >>> is_ours("auto"), is_ours("egl-fc"), is_ours("igl"), is_ours("cma")
+    >>> is_ours("auto"), is_ours("egl-fc"), is_ours("igl-fc"), is_ours("cma")
     (True, True, True, False)
     """
-    return name == "auto" or name.startswith(("egl-", "igl"))
+    return name == "auto" or name.startswith(("egl-", "igl-"))
 
 
 def available_algorithms() -> list[str]:

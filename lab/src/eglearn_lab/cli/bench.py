@@ -142,6 +142,36 @@ def report(first: str, /, *more: str, out: str | None = None, markdown: str | No
     return 0
 
 
+@bench_app.command
+def paper(first: str, /, *more: str, out: str) -> int:
+    """Write the page about the paper: its figures redrawn, its claims judged.
+
+    Parameters
+    ----------
+    first
+        A folder written by 'eglearn bench run', or a Parquet file.
+    more
+        More of them.
+    out
+        The Markdown file; its figures go into a folder beside it.
+    """
+    need("benchmarks need", "pyarrow", "matplotlib", by="eglearn-lab[bench]")
+    paths = [Path(name) for name in (first, *more)]
+    for path in paths:
+        if not has_results(path):
+            raise Failure(f"{path} holds no benchmark: give folders that 'eglearn bench run' wrote")
+    if Path(out).suffix != ".md":
+        raise Usage(f"--out {out}: it must end in .md, and its figures go into a folder of its name")
+    from ..bench.paper import write_paper
+
+    try:
+        page = write_paper(paths, out)
+    except ValueError as error:
+        raise Failure(str(error)) from error
+    sys.stdout.write(f"{page} written\n")
+    return 0
+
+
 @bench_app.command(name="list")
 def show_list() -> int:
     """List the suites, algorithms and ablations."""
