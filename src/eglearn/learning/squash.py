@@ -87,10 +87,10 @@ def left_out_errors(K: Array, v: Array) -> Array:
 
     For a kernel K the error at a left-out sample is (K^-1 v)_i / (K^-1)_ii, from one factorisation for all columns.
     """
-    spread = v - v.mean(axis=0)
-    unit = np.max(np.abs(spread), axis=0, initial=0.0)
+    unit = np.max(np.abs(v), axis=0, initial=0.0)
     unit[unit == 0] = 1.0
-    spread = spread / unit
+    spread = v / unit
+    spread -= spread.mean(axis=0)
     damped = K + _NOISE * np.trace(K) / len(K) * np.eye(len(K))
     factor, trouble = lapack.dpotrf(damped, lower=1)
     if trouble != 0:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..ours import EGL, IGL, AskTell, AutoEGL, EGLSettings, IGLSettings, Settings
+from ..ours import ALONE, EGL, IGL, AskTell, AutoEGL, EGLSettings, IGLSettings, Settings
 from .algorithms import Run, algorithm
 
 _TORCH = ("torch",)
@@ -46,6 +46,12 @@ def _egl(name: str, settings: Callable[[int], Settings], text: str, needs: tuple
 def auto(run: Run) -> None:
     """The default of ``minimize``: AutoEGL."""
     _ask_tell(run, AutoEGL, None)
+
+
+@algorithm("egl-continuation", cost=0.07)
+def egl_continuation(run: Run) -> None:
+    """Gaussian continuation alone, planned over the budget; ends when its last descent has converged."""
+    _ask_tell(run, ALONE["gaussian-continuation"], None)
 
 
 _egl("egl-constant", lambda n: EGLSettings(model="constant"), "One gradient for the whole region.", (), 0.05)
