@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.search.driver import run
 
-from eglearn.search.continuation import GaussianContinuation, GaussianContinuationSettings
+from eglearn.search.continuation import GaussianContinuation, GaussianContinuationSettings, Stage
 from eglearn.search.trust_region import TrustRegion
 
 N = 10
@@ -38,7 +38,7 @@ def test_ripples_do_not_hold_it():
 
 
 def test_the_radius_falls_geometrically_over_the_plan():
-    search = begin(budget=10_000, radius=0.3, last=0.03)
+    search = begin(budget=10_000, radius=0.3, last=0.03, per_n=2_000)
     assert search.radius == 0.3
     middle = (10_000 - 1_300) / 2
     run(search, rastrigin, int(middle))
@@ -83,22 +83,29 @@ def test_failures_are_bad_values():
     assert search.best_y < 10
 
 
-def test_two_funnels_are_told_apart_by_values_at_one_radius():
-    """The wide funnel is 20 worse at its bottom, beneath ripples of 20 in each coordinate."""
-    narrow, wide = np.full(N, 0.5), np.full(N, -0.45)
+def test_the_deeper_funnel_is_found():
+    """The wide funnel, in which the search begins, is 20 worse at its bottom, beneath ripples of 20 per coordinate."""
+    narrow, wide = np.full(N, 0.45), np.full(N, -0.5)
 
     def funnels(u):
         x, w = 5 * (u - narrow), 5 * (u - wide)
         ripple = 10 * np.sum(1 - np.cos(2 * np.pi * x @ ROTATION), axis=1)
         return np.minimum(np.sum(x**2, axis=1), 20 + 0.8 * np.sum(w**2, axis=1)) + ripple
 
-    found = {}
-    for name, start in (("narrow", narrow - 0.2), ("wide", wide + 0.2)):
-        search = begin(start=start, budget=6_000, radius=0.2, last=0.12, polish=0.0)
-        run(search, funnels, 5_900)
-        found[name] = search
-    np.testing.assert_allclose(found["wide"].centre, wide, atol=0.25)
-    assert found["narrow"].value_now < found["wide"].value_now - 10
+    search = begin(start=wide + 0.2, budget=20_000)
+    alone = begin(start=wide + 0.2, budget=20_000, per_n=5_000)
+    run(search, funnels, 20_000)
+    run(alone, funnels, 20_000)
+    assert search.stage is Stage.DEEPER
+    np.testing.assert_allclose(search.best_u, narrow, atol=0.25)
+    assert search.best_y < 10 < 15 < alone.best_y
+
+
+def test_one_funnel_is_recognised():
+    search = begin(budget=20_000)
+    run(search, lambda u: np.sum((u - CENTRE) ** 2, axis=1), 20_000 // 6 + 1_500)
+    assert search.stage is Stage.DEEPER
+    assert search.begun < 1.5 * 20_000 / 6
 
 
 def test_it_tells_how_much_it_explains():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,28 @@ from .trust_region import TrustRegion, TrustRegionSettings
 _PER_N, _NUMBERS = 1_000, 1_000_000
 
 
+class Stage(StrEnum):
+    """What part of the plan is running."""
+
+    ALONE = "alone"  # all the way from the start
+    FIRST = "first"  # half of the way from the start
+    OPPOSITE = "opposite"  # the same from the point opposite to where that led
+    DEEPER = "deeper"  # the rest, in the better funnel
+
+
+PROBES = (Stage.FIRST, Stage.OPPOSITE)
+
+
 @dataclass(frozen=True, kw_only=True)
 class GaussianContinuationSettings(Settings):
     """Constants of ``GaussianContinuation``."""
 
     radius: float = setting(0.35, "the first standard deviation of samples", "ours: a sixth of the cube")
+    middle: float = setting(0.1, "that at which two funnels are compared", "ours", FACTOR)
     last: float = setting(0.03, "the last one", "ours", FACTOR)
+    probe: float = setting(1 / 6, "share of the plan in which each of two funnels is found", "ours", BELOW_ONE)
+    stay: float = setting(0.3, "last share of a probe, at an unchanged standard deviation", "ours", BELOW_ONE)
+    per_n: int = setting(300, "with fewer planned evaluations by n there are no probes", "ours", whole(1))
     m: int | None = setting(None, "samples in a batch; None: by n and the plan", "ours", or_none(whole(2)))
     remembered: float = setting(0.25, "samples that are remembered, as a share of the plan", "ours", FACTOR)
     renewed: float = setting(0.03, "share of the memory that a batch renews", "ours: keeps fits cheap", FACTOR)
@@ -48,11 +65,19 @@ class GaussianContinuation(BatchSearch):
     them. The standard deviation s falls geometrically over the planned evaluations; the centre follows by damped
     Newton steps of a diagonal affine field, learned from mirrored samples and squashed values (the log-quantile map,
     anew for each fit). At last a trust region descends from the centre.
+
+    A function may have several funnels. So with enough evaluations, s falls half of its way twice: from the start, and
+    from the point opposite in the cube to where that has led. The search goes on in the funnel with the lower median
+    of samples, which compares the funnels' floors; the best samples would compare luck in ripples.
     """
 
     settings_class, scale_setting, batch_setting = GaussianContinuationSettings, "radius", "m"
     settings: GaussianContinuationSettings
     planned: int  # evaluations from the beginning to the end
+    stage: Stage
+    begun: int  # evaluations before this stage
+    found: Array  # where the first probe ended
+    level: float  # and the median of samples there
     centre: Array
     field: DiagonalAffine
     u: Array
@@ -67,21 +92,33 @@ class GaussianContinuation(BatchSearch):
     def _begin(self, start: Array) -> None:
         n = self.n
         self.centre, self.field = start.copy(), DiagonalAffine(np.zeros(n), np.zeros(n))
+        self.begun, self.found, self.level = 0, start.copy(), math.nan
+        self.stage = Stage.FIRST if self.planned >= self.settings.per_n * n else Stage.ALONE
         self.u, self.y = np.empty((0, n)), np.empty(0)
 
     def _derive(self) -> None:
         s, n = self.settings, self.n
         self._memory = min(max(int(s.remembered * self.planned), 8 * n), _NUMBERS // n)
         self._m = s.m or max(default_batch(n), int(s.renewed * self._memory)) // 2 * 2
-        self._zoom = self.planned - min(int(s.polish * self.planned), 3 * n**2 + 100 * n)
+        self._probe = max(1, int(s.probe * self.planned))
+        self._zoom = max(1, self.planned - min(int(s.polish * self.planned), 3 * n**2 + 100 * n))
+
+    def _plan(self) -> tuple[float, float, int]:
+        """First and last standard deviation of this stage, and its evaluations."""
+        s = self.settings
+        if self.stage in PROBES:
+            first = s.radius if self.stage is Stage.FIRST else math.sqrt(s.radius * s.middle)
+            return first, s.middle, self._probe
+        return s.radius if self.stage is Stage.ALONE else s.middle, s.last, max(1, self._zoom - self.begun)
 
     @property
     def radius(self) -> float:
         """The standard deviation of samples now."""
         if self.descent is not None:
             return self.descent.radius
-        s = self.settings
-        return float(s.radius * (s.last / s.radius) ** min(self.used / self._zoom, 1.0))
+        first, last, count = self._plan()
+        falls = count * (1 - self.settings.stay) if self.stage in PROBES else count
+        return float(first * (last / first) ** min((self.used - self.begun) / falls, 1.0))
 
     @property
     def favorite_u(self) -> Array | None:
@@ -90,10 +127,11 @@ class GaussianContinuation(BatchSearch):
 
     @property
     def value_now(self) -> float:
-        """The median of the newest samples: funnels are compared by it where two searches have the same radius."""
+        """The median of the newest samples."""
         if self.descent is not None:
             return self.best_y
-        newest = self.y[-len(self.y) // 4 :]
+        count = int(self.settings.stay * self._probe)
+        newest = self.y[-max(count, self._m) :]
         return float(np.nanmedian(newest)) if np.isfinite(newest).any() else math.nan
 
     def _propose(self) -> Array:
@@ -118,7 +156,24 @@ class GaussianContinuation(BatchSearch):
         self.u = np.concatenate([self.u, u])[-self._memory :]
         self.y = np.concatenate([self.y, y])[-self._memory :]
         self._move(s)
-        if self.used >= self._zoom:
+        over = self.used - self.begun >= self._plan()[2]
+        if over or self._has_returned(s):
+            self._enter_next_stage(s)
+
+    def _has_returned(self, s: float) -> bool:
+        """Whether the way from the opposite point leads to the same funnel."""
+        return self.stage is Stage.OPPOSITE and length(self.centre - self.found) < 0.5 * s * math.sqrt(self.n)
+
+    def _enter_next_stage(self, s: float) -> None:
+        self.begun = self.used
+        if self.stage is Stage.FIRST:
+            self.found, self.level = self.centre, self.value_now
+            self.stage, self.centre = Stage.OPPOSITE, -self.centre
+        elif self.stage is Stage.OPPOSITE:
+            if not self.value_now < self.level:
+                self.centre = self.found
+            self.stage = Stage.DEEPER
+        else:
             self.descent = TrustRegion(self.rng, self.centre, TrustRegionSettings(radius=s))
 
     def _move(self, s: float) -> None:
