@@ -184,7 +184,7 @@ def is_ours(name: str) -> bool:
     >>> is_ours("auto"), is_ours("egl-fc"), is_ours("igl"), is_ours("cma")
     (True, True, True, False)
     """
-    return name == "auto" or name.startswith(("egl-", "igl"))
+    return name in ("auto", "continuation") or name.startswith(("egl-", "igl"))
 
 
 def available_algorithms() -> list[str]:

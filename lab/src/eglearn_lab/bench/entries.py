@@ -1,7 +1,7 @@
 """The library's searches as entries of the benchmark.
 
-``auto`` is the default of ``minimize``; every name that begins with ``egl-`` is the paper's algorithm 3, and with
-``igl`` its algorithm 1.
+``auto`` is the default of ``minimize``, ``continuation`` a search on its own; every name that begins with ``egl-`` is
+the paper's algorithm 3, and with ``igl`` its algorithm 1.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def auto(run: Run) -> None:
     _ask_tell(run, AutoEGL, None)
 
 
-@algorithm("egl-continuation", cost=0.07)
-def egl_continuation(run: Run) -> None:
+@algorithm("continuation", cost=0.07)
+def continuation(run: Run) -> None:
     """Gaussian continuation alone, planned over the budget; ends when its last descent has converged."""
     _ask_tell(run, ALONE["gaussian-continuation"], None)
 

@@ -38,7 +38,7 @@ LARGEST: dict[str, tuple[int, int]] = {
     "cobyqa-restarts": (20, 5_000),
     "nelder-mead-restarts": (200, 50_000),  # it sorts a simplex of n^2 numbers per evaluation
     "bipop-cma-x0": (200, 50_000),  # beyond, the budget ends before its first restart: it is cma
-    "ngopt": (200, 20_000),
+    "ngopt": (200, 5_000),
 }
 """Variables and evaluations up to which an algorithm is run; beyond, a run takes more than a few minutes."""
 
