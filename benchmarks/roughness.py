@@ -1,7 +1,7 @@
 """Early sign: the share of values that a field explains at four radii around the start (``learning/roughness.py``).
 
 On bbob in 20-D (instance 1) and on the development half of the suite wild up to 150 variables; 6 n samples per radius.
-Roughness is how much less is explained at some narrower radius than at the widest. It prints a table and has no bar.
+Roughness is the part of the widest radius's share that is lost at some narrower one. It prints a table and has no bar.
 """
 
 from __future__ import annotations

@@ -25,6 +25,9 @@ from .._typing import Array
 from .output import OutputMap
 from .squash import left_out_errors
 
+# Shares below this may be chance.
+_SLOPE = 0.1
+
 
 def explained_share(z: Array, y: Array) -> float:
     """Share of the values (k,) of samples that is predicted from the other samples; 0 if nothing is.
@@ -57,11 +60,14 @@ def explained_share(z: Array, y: Array) -> float:
 
 
 def roughness(shares: Sequence[float]) -> float:
-    """How much less is explained at some narrower radius than at the widest: 0 smooth, towards 1 ripples on a slope.
+    """What part of the share at the widest radius is lost at some narrower one: 0 smooth, 1 ripples on a slope.
+
+    It is 0 if next to nothing is explained at the widest radius: then there is no slope.
 
     Examples
     --------
-    >>> round(roughness([0.8, 0.5, 0.1, 0.7]), 9), roughness([0.3, 0.9, 0.9])
-    (0.7, 0.0)
+    >>> round(roughness([0.8, 0.5, 0.2, 0.7]), 9), roughness([0.3, 0.9, 0.9]), roughness([0.05, 0.0])
+    (0.75, 0.0, 0.0)
     """
-    return max(0.0, shares[0] - min(shares[1:], default=shares[0]))
+    wide = shares[0]
+    return max(0.0, 1.0 - min(shares) / wide) if wide >= _SLOPE else 0.0
