@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..runner import Row
 from ..suites.base import Array
@@ -17,6 +18,9 @@ from .suite_runs import load_runs, problems_of
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-8
 """Values closer than this to the lowest one known, by its size or as they are, count as equally good."""
+
+MOST = 0.8
+"""An algorithm that ran on a smaller share of the problems has no rank."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,14 @@ class Values:
         return groups
 
     @property
-    def everywhere(self) -> list[int]:
-        """Places of the algorithms that ran on all problems and seeds."""
-        return [a for a in range(len(self.algorithms)) if not np.isnan(self.values[a]).any()]
+    def ran(self) -> NDArray[np.bool_]:
+        """Which algorithm ran on which problem, with all seeds."""
+        return np.asarray(~np.isnan(self.values).any(axis=2))
+
+    def ranked(self) -> tuple[list[int], list[int]]:
+        """Places of the algorithms that ran on most problems, and of the problems that these have in common."""
+        most = np.flatnonzero(self.ran.mean(axis=1) >= MOST)
+        return most.tolist(), np.flatnonzero(self.ran[most].all(axis=0)).tolist()
 
 
 def collect(rows: Sequence[Row], algorithms: Sequence[str] | None = None, share: float = 1.0) -> Values:
@@ -103,9 +112,10 @@ def _at(row: Row, share: float) -> float:
 
 
 def rank_table(v: Values, reference: str = "auto") -> Table:
-    """Mean ranks of those that ran everywhere, and how the reference did against each, on what that one ran."""
-    every = v.everywhere
-    table = scores([v.algorithms[a] for a in every], v.values[every], v.algorithms[every[0]], v.floors)
+    """Mean ranks of those that ran on most problems, and how the reference did against each, on what that one ran."""
+    most, common = v.ranked()
+    values, names = v.values[np.ix_(most, common)], [v.algorithms[a] for a in most]
+    table = scores(names, values, names[0], v.floors[common])
     by_name = {s.name: s for s in table}
     rows = []
     for a, name in enumerate(v.algorithms):
@@ -118,12 +128,13 @@ def rank_table(v: Values, reference: str = "auto") -> Table:
                 Cell(f"{s.mean_rank:.2f} [{low:.2f}, {high:.2f}]" if s else ""),
                 Cell("" if name == reference else " / ".join(map(str, duel(v, reference, name)))),
                 Cell(str(s.last) if s else ""),
-                Cell(str(int((~np.isnan(v.values[a]).any(axis=1)).sum()))),
+                Cell(str(int(v.ran[a].sum()))),
             ),
         ))  # fmt: skip
     rows.sort(key=lambda row: row[0])
     header = ("algorithm", "mean rank", f"{reference} better / equal / worse", "alone last on", "problems")
-    return Table(f"Suite {v.suite}: ranks", header, tuple(cells for _, cells in rows))
+    title = f"Suite {v.suite}: ranks on the {len(common)} problems that all ranked algorithms ran"
+    return Table(title, header, tuple(cells for _, cells in rows))
 
 
 def duel(v: Values, first: str, second: str) -> tuple[int, int, int]:
@@ -137,12 +148,16 @@ def duel(v: Values, first: str, second: str) -> tuple[int, int, int]:
 
 
 def family_table(v: Values) -> Table:
-    """Mean rank by family, of those that ran everywhere."""
-    every = v.everywhere
-    names = [v.algorithms[a] for a in every]
-    ranks = problem_ranks(v.values[every], v.floors)
+    """Mean rank by family, of those that ran on most problems."""
+    most, common = v.ranked()
+    names = [v.algorithms[a] for a in most]
+    ranks = np.full((len(most), len(v.problems)), np.nan)
+    ranks[:, common] = problem_ranks(v.values[np.ix_(most, common)], v.floors[common])
     rows = []
-    for family, places in v.families().items():
+    for family, every in v.families().items():
+        places = [i for i in every if i in common]
+        if not places:
+            continue
         means = ranks[:, places].mean(axis=1)
         cells = [Cell(f"{m:.1f}", best=bool(m == means.min())) for m in means]
         rows.append((Cell(family), Cell(str(len(places))), *cells))
@@ -214,7 +229,7 @@ def write_suite_page(folder: Any, path: Any) -> Path:
         f"{len(v.problems)} problems with budgets of their own, {seeds} seed{'s' * (seeds > 1)}. Ranks are within each "
         "problem and seed, 1 the best, with 95 % bootstrap intervals over problems; values within a millionth of the "
         "lowest known count as equal. *Better* means a lower value in at least 71 % of the pairs of seeds. An "
-        "algorithm that is too slow for the largest problems has no mean rank and is compared on those that it ran. "
+        "algorithm that ran on less than 80 % of the problems, since it is slow in many dimensions, has no rank. "
         "All see the box as [-5, 5]^n; a failed evaluation is NaN for the library's searches and the worst finite "
         "value so far for the others.",
         f"The command: `eglearn bench run --suite {suite} --out {Path(folder)}{' --set-aside' * aside}"
