@@ -229,7 +229,7 @@ def write_suite_page(folder: Any, path: Any) -> Path:
         f"{len(v.problems)} problems with budgets of their own, {seeds} seed{'s' * (seeds > 1)}. Ranks are within each "
         "problem and seed, 1 the best, with 95 % bootstrap intervals over problems; values within a millionth of the "
         "lowest known count as equal. *Better* means a lower value in at least 71 % of the pairs of seeds. An "
-        "algorithm that ran on less than 80 % of the problems, since it is slow in many dimensions, has no rank. "
+        "algorithm that ran on less than 80 % of the problems, being slow or not finished, has no rank. "
         "All see the box as [-5, 5]^n; a failed evaluation is NaN for the library's searches and the worst finite "
         "value so far for the others.",
         f"The command: `eglearn bench run --suite {suite} --out {Path(folder)}{' --set-aside' * aside}"
