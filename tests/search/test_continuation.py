@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.search.driver import run
 
-from eglearn.search.continuation import GaussianContinuation, GaussianContinuationSettings, Stage
+from eglearn.search.continuation import GaussianContinuation, GaussianContinuationSettings, Phase
 from eglearn.search.trust_region import TrustRegion
 
 N = 10
@@ -96,7 +96,7 @@ def test_the_deeper_funnel_is_found():
     alone = begin(start=wide + 0.2, budget=20_000, per_n=5_000)
     run(search, funnels, 20_000)
     run(alone, funnels, 20_000)
-    assert search.stage is Stage.DEEPER
+    assert search.phase is Phase.DEEPER
     np.testing.assert_allclose(search.best_u, narrow, atol=0.25)
     assert search.best_y < 10 < 15 < alone.best_y
 
@@ -104,7 +104,7 @@ def test_the_deeper_funnel_is_found():
 def test_one_funnel_is_recognised():
     search = begin(budget=20_000)
     run(search, lambda u: np.sum((u - CENTRE) ** 2, axis=1), 20_000 // 6 + 1_500)
-    assert search.stage is Stage.DEEPER
+    assert search.phase is Phase.DEEPER
     assert search.begun < 1.5 * 20_000 / 6
 
 

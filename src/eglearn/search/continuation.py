@@ -23,7 +23,7 @@ from .trust_region import TrustRegion, TrustRegionSettings
 _PER_N, _NUMBERS = 1_000, 1_000_000
 
 
-class Stage(StrEnum):
+class Phase(StrEnum):
     """What part of the plan is running."""
 
     ALONE = "alone"  # all the way from the start
@@ -32,7 +32,7 @@ class Stage(StrEnum):
     DEEPER = "deeper"  # the rest, in the better funnel
 
 
-PROBES = (Stage.FIRST, Stage.OPPOSITE)
+PROBES = (Phase.FIRST, Phase.OPPOSITE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +74,8 @@ class GaussianContinuation(BatchSearch):
     settings_class, scale_setting, batch_setting = GaussianContinuationSettings, "radius", "m"
     settings: GaussianContinuationSettings
     planned: int  # evaluations from the beginning to the end
-    stage: Stage
-    begun: int  # evaluations before this stage
+    phase: Phase
+    begun: int  # evaluations before this phase
     found: Array  # where the first probe ended
     level: float  # and the median of samples there
     centre: Array
@@ -93,7 +93,7 @@ class GaussianContinuation(BatchSearch):
         n = self.n
         self.centre, self.field = start.copy(), DiagonalAffine(np.zeros(n), np.zeros(n))
         self.begun, self.found, self.level = 0, start.copy(), math.nan
-        self.stage = Stage.FIRST if self.planned >= self.settings.per_n * n else Stage.ALONE
+        self.phase = Phase.FIRST if self.planned >= self.settings.per_n * n else Phase.ALONE
         self.u, self.y = np.empty((0, n)), np.empty(0)
 
     def _derive(self) -> None:
@@ -104,12 +104,12 @@ class GaussianContinuation(BatchSearch):
         self._zoom = max(1, self.planned - min(int(s.polish * self.planned), 3 * n**2 + 100 * n))
 
     def _plan(self) -> tuple[float, float, int]:
-        """First and last standard deviation of this stage, and its evaluations."""
+        """First and last standard deviation of this phase, and its evaluations."""
         s = self.settings
-        if self.stage in PROBES:
-            first = s.radius if self.stage is Stage.FIRST else math.sqrt(s.radius * s.middle)
+        if self.phase in PROBES:
+            first = s.radius if self.phase is Phase.FIRST else math.sqrt(s.radius * s.middle)
             return first, s.middle, self._probe
-        return s.radius if self.stage is Stage.ALONE else s.middle, s.last, max(1, self._zoom - self.begun)
+        return s.radius if self.phase is Phase.ALONE else s.middle, s.last, max(1, self._zoom - self.begun)
 
     @property
     def radius(self) -> float:
@@ -117,7 +117,7 @@ class GaussianContinuation(BatchSearch):
         if self.descent is not None:
             return self.descent.radius
         first, last, count = self._plan()
-        falls = count * (1 - self.settings.stay) if self.stage in PROBES else count
+        falls = count * (1 - self.settings.stay) if self.phase in PROBES else count
         return float(first * (last / first) ** min((self.used - self.begun) / falls, 1.0))
 
     @property
@@ -158,21 +158,21 @@ class GaussianContinuation(BatchSearch):
         self._move(s)
         over = self.used - self.begun >= self._plan()[2]
         if over or self._has_returned(s):
-            self._enter_next_stage(s)
+            self._enter_next_phase(s)
 
     def _has_returned(self, s: float) -> bool:
         """Whether the way from the opposite point leads to the same funnel."""
-        return self.stage is Stage.OPPOSITE and length(self.centre - self.found) < 0.5 * s * math.sqrt(self.n)
+        return self.phase is Phase.OPPOSITE and length(self.centre - self.found) < 0.5 * s * math.sqrt(self.n)
 
-    def _enter_next_stage(self, s: float) -> None:
+    def _enter_next_phase(self, s: float) -> None:
         self.begun = self.used
-        if self.stage is Stage.FIRST:
+        if self.phase is Phase.FIRST:
             self.found, self.level = self.centre, self.value_now
-            self.stage, self.centre = Stage.OPPOSITE, -self.centre
-        elif self.stage is Stage.OPPOSITE:
+            self.phase, self.centre = Phase.OPPOSITE, -self.centre
+        elif self.phase is Phase.OPPOSITE:
             if not self.value_now < self.level:
                 self.centre = self.found
-            self.stage = Stage.DEEPER
+            self.phase = Phase.DEEPER
         else:
             self.descent = TrustRegion(self.rng, self.centre, TrustRegionSettings(radius=s))
 
