@@ -13,7 +13,7 @@ import numpy as np
 from eglearn.learning.roughness import explained_share, roughness
 from eglearn.learning.samplers import folded
 from eglearn_lab.bench.problems import Problem
-from eglearn_lab.bench.suite_runs import HALF, SuiteObjective, problems_of
+from eglearn_lab.bench.wild_runs import HALF, WildObjective, problems_of
 
 RADII = (0.3, 0.1, 0.03, 0.01)
 
@@ -46,7 +46,7 @@ def main() -> None:
         coco.close()
     for p in problems_of("wild").values():
         if not p.set_aside and p.n <= 150:
-            wild = SuiteObjective(p, 0, failures=True)
+            wild = WildObjective(p, 0, failures=True)
             wild.budget = 10**6
             show(p.name, p.n, *shares(wild, wild.x0 / HALF))
 

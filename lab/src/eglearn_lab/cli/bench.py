@@ -14,7 +14,7 @@ from eglearn.cli.options import Whole
 
 from .bench_grid import check_algorithms, check_observe, load_plugins, make_grid, usable_cores
 from .bench_running import Board, benchmark, has_results, snapshot_summary, summary, take_all
-from .bench_suite import is_suite_folder, own_suites, report_suite, run_suite
+from .bench_wild import is_suite_folder, own_suites, report_suite, run_suite
 from .needs import need
 
 bench_app = App(name="bench", help="Run benchmarks and report on them.", help_format="plaintext")
@@ -171,7 +171,7 @@ def show_list() -> int:
     from ..bench.ablations import ABLATIONS
     from ..bench.algorithms import ALGORITHMS
     from ..bench.problems import SUITES
-    from ..bench.suite_runs import problems_of
+    from ..bench.wild_runs import problems_of
 
     def table(title: str, *columns: str) -> Table:
         made = Table(*columns, title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)

@@ -14,7 +14,7 @@ from ..runner import Row
 from ..suites.base import Array
 from ..suites.scores import CLEAR, problem_ranks, scores, superiority
 from .page import Cell, Table
-from .suite_runs import load_runs, problems_of
+from .wild_runs import load_runs, problems_of
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-8
 """Values closer than this to the lowest one known, by its size or as they are, count as equally good."""
@@ -218,7 +218,7 @@ def sections(rows: Sequence[Row], algorithms: Sequence[str] | None = None) -> li
     ]
 
 
-def write_suite_page(folder: Any, path: Any) -> Path:
+def write_wild_page(folder: Any, path: Any) -> Path:
     """Write the tables of a folder of runs as a Markdown page."""
     rows = load_runs(folder)
     suite, aside = rows[0]["suite"], problems_of(rows[0]["suite"])[rows[0]["problem"]].set_aside

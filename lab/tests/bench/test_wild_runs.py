@@ -8,18 +8,18 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from eglearn_lab.bench import suite_runs
+from eglearn_lab.bench import wild_runs
 from eglearn_lab.bench.algorithms import ALGORITHMS, Run
 from eglearn_lab.bench.problems import _RunOver
-from eglearn_lab.bench.suite_report import collect, duel, family_table, problem_table, rank_table, sections, text
-from eglearn_lab.bench.suite_runs import SuiteJob, SuiteObjective, SuiteRuns, jobs, load_runs, problems_of
+from eglearn_lab.bench.wild_report import collect, duel, family_table, problem_table, rank_table, sections, text
+from eglearn_lab.bench.wild_runs import WildJob, WildObjective, WildRuns, jobs, load_runs, problems_of
 from eglearn_lab.runner import run_jobs
 from eglearn_lab.suites.base import Problem
 
 TOY = """
 from dataclasses import replace
 import numpy as np
-from eglearn_lab.bench import suite_runs
+from eglearn_lab.bench import wild_runs
 from eglearn_lab.suites.base import Problem
 
 def toy():
@@ -30,7 +30,7 @@ def toy():
     return [replace(bowl, name="bowl", family="smooth"), replace(noisy, name="noisy", family="noisy"),
             replace(bowl, name="aside", family="smooth", set_aside=True)]
 
-suite_runs.SUITES["toy"] = toy
+wild_runs.SUITES["toy"] = toy
 """
 
 
@@ -43,7 +43,7 @@ def toy(tmp_path, monkeypatch):
     (tmp_path / "bench_toy.py").write_text(TOY)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{':'.join(sys.path)}")
-    monkeypatch.setattr(suite_runs, "SUITES", dict(suite_runs.SUITES))
+    monkeypatch.setattr(wild_runs, "SUITES", dict(wild_runs.SUITES))
     __import__("bench_toy")
     yield tmp_path
     sys.modules.pop("bench_toy", None)
@@ -52,7 +52,7 @@ def toy(tmp_path, monkeypatch):
 
 def test_an_algorithm_sees_the_box_scaled_and_is_projected():
     seen = []
-    fun = SuiteObjective(problem(lambda x: seen.append(x) or float(x.sum())), 0, failures=True)
+    fun = WildObjective(problem(lambda x: seen.append(x) or float(x.sum())), 0, failures=True)
     assert fun.x0.tolist() == [0.0, -2.5]
     assert fun(fun.x0) == 25.5
     assert fun([5.0, 99.0]) == 101.0
@@ -73,10 +73,10 @@ def test_a_failure_is_nan_for_ours_and_the_worst_value_for_the_others(failure):
             raise y
         return y
 
-    fun = SuiteObjective(problem(objective, fails=True), 0, failures=False)
+    fun = WildObjective(problem(objective, fails=True), 0, failures=False)
     assert [fun(fun.x0), fun(fun.x0)] == [7.0, 7.0]
     values[:] = [7.0, failure]
-    ours = SuiteObjective(problem(objective, fails=True), 0, failures=True)
+    ours = WildObjective(problem(objective, fails=True), 0, failures=True)
     assert ours(ours.x0) == 7.0
     assert math.isnan(ours(ours.x0))
     assert (ours.failed, ours.best) == (1, 7.0)
@@ -86,7 +86,7 @@ def test_an_error_in_a_problem_is_no_failure():
     def objective(x):
         raise ZeroDivisionError
 
-    fun = SuiteObjective(problem(objective), 0, failures=True)
+    fun = WildObjective(problem(objective), 0, failures=True)
     with pytest.raises(ZeroDivisionError):
         fun(fun.x0)
 
@@ -108,7 +108,7 @@ def test_slow_algorithms_are_left_out_of_large_problems():
 def test_bipop_begins_at_x0():
     pytest.importorskip("cma")
     first = []
-    fun = SuiteObjective(problem(lambda x: first.append(x) or float(x @ x)), 0, failures=False)
+    fun = WildObjective(problem(lambda x: first.append(x) or float(x @ x)), 0, failures=False)
     fun.budget = 200
     fun.lower, fun.upper, fun.x0 = fun.lower, fun.upper, np.array([4.9, -4.9])
     with pytest.raises(_RunOver):
@@ -118,7 +118,7 @@ def test_bipop_begins_at_x0():
 
 
 def test_a_stopped_benchmark_goes_on_and_is_compared(toy):
-    work, todo = SuiteRuns(("bench_toy",)), jobs("toy", ["random", "nelder-mead-restarts", "auto"], [0, 1])
+    work, todo = WildRuns(("bench_toy",)), jobs("toy", ["random", "nelder-mead-restarts", "auto"], [0, 1])
     assert len(todo) == 12
     run_jobs(toy / "out", work, todo[:5])
     table = run_jobs(toy / "out", work, todo)
@@ -138,7 +138,7 @@ def test_a_stopped_benchmark_goes_on_and_is_compared(toy):
 
 
 def test_a_run_is_the_same_again(toy):
-    first, second = (SuiteRuns().attempt(SuiteJob("toy", "noisy", "cma", 3)) for _ in range(2))
+    first, second = (WildRuns().attempt(WildJob("toy", "noisy", "cma", 3)) for _ in range(2))
     assert first["status"] == "budget"
     assert first["trace_best"] == second["trace_best"]
 

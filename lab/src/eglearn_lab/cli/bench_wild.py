@@ -15,14 +15,14 @@ from .bench_running import Board, told
 
 def own_suites() -> tuple[str, ...]:
     """Names of the laboratory's own suites."""
-    from ..bench.suite_runs import SUITES
+    from ..bench.wild_runs import SUITES
 
     return tuple(SUITES)
 
 
 def is_suite_folder(path: Path) -> bool:
     """Whether a folder holds runs on one of these suites."""
-    from ..bench.suite_runs import load_runs
+    from ..bench.wild_runs import load_runs
 
     try:
         return path.is_dir() and len(load_runs(path)) > 0
@@ -43,8 +43,8 @@ def run_suite(
 ) -> int:
     """Run the algorithms on one half of a suite and show the ranks; returns the exit code."""
     from ..bench.algorithms import ALGORITHMS
-    from ..bench.suite_report import collect, rank_table
-    from ..bench.suite_runs import RIVALS, SuiteRuns, jobs, load_runs
+    from ..bench.wild_report import collect, rank_table
+    from ..bench.wild_runs import RIVALS, WildRuns, jobs, load_runs
     from ..runner import run_jobs
 
     if algorithms is None:
@@ -58,7 +58,7 @@ def run_suite(
         raise Usage(f"{out} holds runs on the other half of {suite}: choose another --out")
     display.progress.total = len(todo)
     with told(), display.shown():
-        table = run_jobs(out, SuiteRuns(tuple(plugins)), todo, workers=workers, progress=display)
+        table = run_jobs(out, WildRuns(tuple(plugins)), todo, workers=workers, progress=display)
     rows = table.to_pylist()
     failed = [row for row in rows if row["status"] in ("failed", "killed")]
     for row in failed:
@@ -88,13 +88,13 @@ def print_table(table: object) -> None:
 
 def report_suite(paths: Sequence[Path], markdown: str | None) -> int:
     """Show all tables of a folder, or write them as a Markdown page."""
-    from ..bench.suite_report import sections, write_suite_page
-    from ..bench.suite_runs import load_runs
+    from ..bench.wild_report import sections, write_wild_page
+    from ..bench.wild_runs import load_runs
 
     if len(paths) != 1:
         raise Usage("give one folder of runs on this suite: all its runs are compared")
     if markdown is not None:
-        sys.stdout.write(f"{write_suite_page(paths[0], markdown)} written\n")
+        sys.stdout.write(f"{write_wild_page(paths[0], markdown)} written\n")
         return 0
     for _, table in sections(load_runs(paths[0])):
         print_table(table)

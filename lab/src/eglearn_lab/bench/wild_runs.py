@@ -47,7 +47,7 @@ KEY = ("suite", "problem", "algorithm", "seed")
 
 
 @dataclass(frozen=True, order=True)
-class SuiteJob:
+class WildJob:
     """One run, as plain data."""
 
     suite: str
@@ -61,7 +61,7 @@ class SuiteJob:
         return (self.suite, self.problem, self.algorithm, self.seed)
 
 
-class SuiteObjective:
+class WildObjective:
     """A problem of a suite in the box [-5, 5]^n that counts, projects and remembers.
 
     Parameters
@@ -76,7 +76,7 @@ class SuiteObjective:
     Examples
     --------
     >>> from eglearn_lab.suites import wild
-    >>> fun = SuiteObjective(wild.problems()[0], seed=0, failures=True)
+    >>> fun = WildObjective(wild.problems()[0], seed=0, failures=True)
     >>> fun(fun.x0) == fun.best, fun.evaluations
     (True, 1)
     """
@@ -153,14 +153,14 @@ def problems_of(suite: str) -> dict[str, Problem]:
     return {p.name: p for p in SUITES[suite]()}
 
 
-def jobs(suite: str, algorithms: Iterable[str], seeds: Iterable[int], set_aside: bool = False) -> list[SuiteJob]:
+def jobs(suite: str, algorithms: Iterable[str], seeds: Iterable[int], set_aside: bool = False) -> list[WildJob]:
     """The runs of algorithms on the development half of a suite, or on the half that is set aside.
 
     Pairs beyond `LARGEST` are left out.
     """
     seeds = tuple(seeds)
     return [
-        SuiteJob(suite, p.name, name, seed)
+        WildJob(suite, p.name, name, seed)
         for name in algorithms
         for p in problems_of(suite).values()
         if p.set_aside == set_aside and _affordable(p, name)
@@ -174,7 +174,7 @@ def _affordable(p: Problem, algorithm: str) -> bool:
 
 
 @dataclass(frozen=True)
-class SuiteRuns(Work[SuiteJob]):
+class WildRuns(Work[WildJob]):
     """Runs of algorithms on the laboratory's own suites."""
 
     plugins: tuple[str, ...] = ()
@@ -195,7 +195,7 @@ class SuiteRuns(Work[SuiteJob]):
         }  # fmt: skip
         return pa.schema(list(kinds.items()))
 
-    def execute(self, job: SuiteJob, so_far: MutableSequence[float] | None = None) -> Row:
+    def execute(self, job: WildJob, so_far: MutableSequence[float] | None = None) -> Row:
         """Do a run in this process; an algorithm that raises is a row with status "failed", at its best so far."""
         for name in self.plugins:
             importlib.import_module(name)
@@ -203,7 +203,7 @@ class SuiteRuns(Work[SuiteJob]):
         entry.load()
         started = now()
         problem = problems_of(job.suite)[job.problem]
-        objective = SuiteObjective(problem, job.seed, failures=is_ours(job.algorithm))
+        objective = WildObjective(problem, job.seed, failures=is_ours(job.algorithm))
         objective.so_far = so_far
         run = Run(objective, job.seed)
         status, error = "finished", ""
@@ -230,11 +230,11 @@ class SuiteRuns(Work[SuiteJob]):
             "trace_best": list(trace.values()), "versions": versions("cma", "nevergrad"), "started": started,
         }  # fmt: skip
 
-    def _about(self, job: SuiteJob) -> Row:
+    def _about(self, job: WildJob) -> Row:
         p = problems_of(job.suite)[job.problem]
         return dict(zip(KEY, job.key, strict=True)) | {"dimension": p.n, "budget": p.budget}
 
-    def lost(self, job: SuiteJob, status: str, error: str, so_far: Sequence[float] = ()) -> Row:
+    def lost(self, job: WildJob, status: str, error: str, so_far: Sequence[float] = ()) -> Row:
         """At the lowest value that is known; on a noisy problem that says nothing."""
         known = bool(len(so_far)) and so_far[0] > 0
         evaluations, best = so_far if known else (0, math.inf)
@@ -242,13 +242,13 @@ class SuiteRuns(Work[SuiteJob]):
         judged = math.inf if problems_of(job.suite)[job.problem].noisy else best
         return row | {"evaluations": int(evaluations), "best": best, "judged": judged, "started": now()}
 
-    def seconds(self, job: SuiteJob) -> float:
+    def seconds(self, job: WildJob) -> float:
         """By budget, dimension, and what the algorithm costs in 40-D."""
         p = problems_of(job.suite)[job.problem]
         cost = ALGORITHMS[job.algorithm].cost if job.algorithm in ALGORITHMS else 0.1
         return p.budget * (cost * (0.3 + p.n / 60) + 0.03) / 1000 + 0.05
 
-    def preload(self, jobs: Iterable[SuiteJob]) -> list[str]:
+    def preload(self, jobs: Iterable[WildJob]) -> list[str]:
         """What the algorithms need."""
         needs = {need for name in {job.algorithm for job in jobs} for need in ALGORITHMS[name].needs}
         return [__name__, *sorted(needs)]
@@ -256,5 +256,5 @@ class SuiteRuns(Work[SuiteJob]):
 
 def load_runs(path: Any) -> list[Row]:
     """The rows of a folder that ``eglearn bench run --suite wild`` wrote."""
-    rows: list[Row] = Folder(path, SuiteRuns()).table().to_pylist()
+    rows: list[Row] = Folder(path, WildRuns()).table().to_pylist()
     return rows
