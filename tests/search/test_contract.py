@@ -243,6 +243,7 @@ LEFT = {
     "egl (fc)": (0.3, 0.5, 0.5),
     "igl": (0.5, 0.7, 0.7),
     "convergent-egl": (1e-3, 0.3, 0.5),
+    "gaussian-continuation": (1e-12, 1e-9, 1e-9),
     "trust-region": (1e-12, 1e-9, 0.5),
     "subspace-trust-region": (1e-12, 1e-9, 0.5),
     "l-bfgs": (1e-12, 1e-9, 0.5),
@@ -261,8 +262,9 @@ def test_progress(name, problem):
     ratios = []
     for seed in range(3):
         first = ENTERS * problem(start[None])[0]
-        search = begin(name, seed, start, value=first)
-        advance(search, problem, 400 if name in SLOW else 2500)
+        budget = 400 if name in SLOW else 2500
+        search = begin(name, seed, start, value=first, budget=budget)
+        advance(search, problem, budget)
         ratios.append(search.best_y / first)
     assert sorted(ratios)[1] <= left
 

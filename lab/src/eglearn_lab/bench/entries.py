@@ -1,15 +1,15 @@
 """The library's searches as entries of the benchmark.
 
-``auto`` is the default of ``minimize``; every name that begins with ``egl-`` is the paper's algorithm 3, and with
-``igl-`` its algorithm 1. ``egl-fc``, ``egl-spline``, ``igl-fc`` and ``igl-spline`` have equal settings but for what is
-learned.
+``auto`` is the default of ``minimize``, ``continuation`` a search on its own; every name that begins with ``egl-`` is
+the paper's algorithm 3, and with ``igl-`` its algorithm 1. ``egl-fc``, ``egl-spline``, ``igl-fc`` and ``igl-spline``
+have equal settings but for what is learned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..ours import EGL, IGL, AskTell, AutoEGL, EGLSettings, IGLSettings, Settings
+from ..ours import ALONE, EGL, IGL, AskTell, AutoEGL, EGLSettings, IGLSettings, Settings
 from .algorithms import Run, algorithm
 
 _TORCH = ("torch",)
@@ -55,6 +55,12 @@ def _egl(
 def auto(run: Run) -> None:
     """The default of ``minimize``: AutoEGL."""
     _ask_tell(run, AutoEGL, None)
+
+
+@algorithm("continuation", cost=0.07)
+def continuation(run: Run) -> None:
+    """Gaussian continuation alone, planned over the budget; ends when its last descent has converged."""
+    _ask_tell(run, ALONE["gaussian-continuation"], None)
 
 
 _egl("egl-constant", lambda n: EGLSettings(model="constant"), "One gradient for the whole region.", (), 0.05)
