@@ -256,17 +256,17 @@ class RunLoop:
             self.rules.told(arrival.x, arrival.outcome)
         self.seconds["seconds_learning"] += time.perf_counter() - begun
 
-    def _save(self) -> None:
-        """Write progress and a checkpoint, if it is time for them."""
+    def _save(self, last: bool = False) -> None:
+        """Write progress and a checkpoint, if it is time for them; at the end, progress alone."""
         told = self.optimiser.nfev
         if self.store is None or told <= self.memory.reported:
             return
         progress = checkpoint = None
-        if told - self.memory.reported >= max(self.optimiser.n, told * _PROGRESS_SHARE):
+        if last or told - self.memory.reported >= max(self.optimiser.n, told * _PROGRESS_SHARE):
             numbers = {"best": self.found, "nit": self.nit, "n_failed": self.n_failed}
             progress = self.optimiser.progress() | numbers | self.seconds
             self.memory.reported, self.seconds = told, dict.fromkeys(self.seconds, 0.0)
-        if told - self.saved >= _CHECKPOINT_EVERY:
+        if not last and told - self.saved >= _CHECKPOINT_EVERY:
             counts = {"nit": self.nit, "n_failed": self.n_failed, "first_error": self.first_error}
             checkpoint = dumps({"optimiser": self.optimiser.state(), "rules": self.rules.state(), **counts})
             self.saved = told
@@ -281,6 +281,7 @@ class RunLoop:
         finally:
             self.evaluator.cancel()
             self._tell(sorted(self.arrived, key=lambda index: self.arrived[index].order))
+        self._save(last=True)
 
     # --- what is told, and to whom ------------------------------------------------------------------------------
 
