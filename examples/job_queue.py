@@ -22,7 +22,7 @@ STATE = Path("queue.state")
 def load():
     if STATE.exists():
         return AutoEGL.from_state(loads(STATE.read_bytes()))
-    return AutoEGL(bounds=[(-5, 5)] * 3, budget=40, seed=0)
+    return AutoEGL(bounds=[(-5, 5)] * 3, budget=40, seed=0, width=8)  # 8 jobs at a time
 
 
 def save(opt):
