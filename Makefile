@@ -39,11 +39,13 @@ EXPERIMENTS := mean-gradient-1d mean-gradient-2d spline-vs-fc controllable-accur
 
 docs: .venv/dev
 	OMP_NUM_THREADS=1 $(PY) docs/how_it_works.py
+	OMP_NUM_THREADS=1 $(PY) docs/history.py
 	for name in $(EXPERIMENTS); do \
 	  OMP_NUM_THREADS=1 .venv/bin/eglearn experiment $$name --out build/experiments --docs docs/experiments || exit 1; done
 	$(PY) -m eglearn_lab.experiments.latent page results/latent-garments docs/experiments
 	.venv/bin/eglearn bench report results/coco-784 --markdown docs/results/coco-784.md
 	.venv/bin/eglearn bench report results/coco/* --markdown docs/results/coco.md
+	.venv/bin/eglearn bench paper results/coco/* results/coco-* --out docs/paper.md
 
 .venv/bin/python:
 	python3 -m venv .venv

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every run behind docs/results/coco.md, in the order of how much it tells. Killed, it goes on where it was.
-# About 19 hours of one core in all; run it as: nice sh benchmarks/coco.sh
+# Every run behind docs/results/coco.md and docs/paper.md, in the order of how much it tells. Killed, it goes on where
+# it was. About 60 hours of one core in all; run it as: nice sh benchmarks/coco.sh
 set -e
 cd "$(dirname "$0")/.."
 run() { .venv/bin/eglearn bench run "$@"; }
@@ -10,7 +10,19 @@ run --out results/coco/baselines --dims 40,20,10 --algorithms bipop-cma
 run --out results/coco/baselines --dims 40,20,10 --algorithms $OTHERS
 run --out results/coco/baselines --dims 5,3,2 --algorithms bipop-cma,$OTHERS
 run --out results/coco/closed-form --dims 40,20,10,5,3,2 --algorithms egl-constant
-run --out results/coco/networks --dims 40,10,2 --instances 1 --algorithms egl-fc,igl,egl-spline --budget 15000
+
+# The paper's fig. 3 and 4a: explicit and indirect learning with equal settings; 1 to 2 minutes of one core a run.
+run --out results/coco/figure-3 --dims 40 --instances 1 --algorithms egl-planned
+run --out results/coco/figure-3 --dims 40 --instances 1 --algorithms egl-fc,igl-fc
+run --out results/coco/figure-3 --dims 40 --instances 1 --algorithms egl-spline,igl-spline
+run --out results/coco-authors --dims 40 --instances 1 \
+    --algorithms authors-cma,authors-nelder-mead,authors-slsqp,authors-powell,authors-cg,authors-bfgs
+run --out results/coco/figure-3 --dims 10 --instances 1 --algorithms egl-planned,egl-fc,igl-fc
+run --out results/coco/figure-3 --dims 40 --instances 2-5 --algorithms egl-planned,egl-fc,igl-fc
+run --out results/coco/figure-3 --dims 10 --instances 1 --algorithms egl-spline,igl-spline
+run --out results/coco/figure-3 --dims 2,3,5,20 --instances 1 \
+    --algorithms egl-planned,egl-fc,igl-fc,egl-spline,igl-spline
+run --out results/coco/figure-3 --dims 40 --instances 2-5 --algorithms egl-spline,igl-spline
 
 for name in networks jump replay-perturbation epsilon output-map; do
     run --out results/coco/ablations --ablation $name

@@ -41,7 +41,7 @@ CASES = {
     "m": whole(2, none=True),
     "warmup_factor": whole(1),
     "replay": whole(1),
-    "region": choice("tanh", "linear"),
+    "region": choice("tanh", "linear", "shaped"),
     "region_factor": number(*FACTOR),
     "output_map": choice(*OUTPUT_MAPS),
     "output_quantile": number([5e-324, 0.1, 0.4999], [0, 0.0, -0.1, 0.5, 1]),
@@ -60,7 +60,13 @@ CASES = {
     "alpha": number(*NOT_NEGATIVE),
     "cap": FLAG,
     "jump": FLAG,
-    "shrink_rule": choice("row", "mean", "best"),
+    "shrink_rule": choice("row", "mean", "best", "planned"),
+    "plan": (
+        [(0.5, 0.1, 0.01), (1.0, 1.0, 1.0)],
+        [(0.5, 0.1), (0.1, 0.5, 0.01), (1.5, 0.1, 0.01), (0.5, 0.1, 0.0), [0.5, 0.1, 0.01], 0.5, None, "x"],
+    ),
+    "shape_limit": ([1, 1.0, 100.0], [0.5, 0, -1, math.inf, math.nan, "x", None]),
+    "centre": choice("sample", "candidate"),
     "n_max": whole(1, none=True),
     "n_min": whole(0),
     "hidden": ([(1,), (64, 32, 5)], [(), [64], 64, (64, 0), (64, 1.5), (True,), None, "64"]),
@@ -83,7 +89,7 @@ CASES = {
 }
 
 # Values that go only with others.
-COMPANY = {"anchor": {"model": "fc"}}
+COMPANY = {"anchor": {"model": "fc"}, "region": {"step": "gradient"}}
 
 
 def test_every_field_is_covered_here():
@@ -102,6 +108,11 @@ def test_wrong_values_are_named(name, value):
         EGLSettings(**(COMPANY.get(name, {}) | {name: value}))
     allowed = {f.name: f.metadata["allowed"].text for f in dataclasses.fields(EGLSettings)}[name]
     assert str(caught.value) == f"EGLSettings.{name} = {value!r}: allowed is {allowed}"
+
+
+def test_a_shaped_region_is_for_gradient_steps():
+    with pytest.raises(ValueError, match=r"EGLSettings.region = 'shaped': allowed only with gradient steps"):
+        EGLSettings(region="shaped")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from ._typing import Array, State
 from .box import Box, make_box
 from .environment import differing, environment
 from .learning.values import ENTERS
+from .narration import doing
 from .open_points import SAME_POINT, OpenPoint, OpenPoints, checked
 from .result import Status
 from .search.base import Search
@@ -141,18 +142,18 @@ class AskTell:
         u = self._search.favorite_u if self.n > 0 else None
         return self.best_x if u is None else self._to_x(u[None])[0]
 
-    def progress(self) -> dict[str, float]:
+    def progress(self) -> dict[str, Any]:
         """Numbers that show the progress of the search, for displays and reports.
 
         All algorithms have ``candidate``, the value at the candidate, and ``epsilon``, the radius of the samples around
         it. In AutoEGL, the candidate is the best point of the current search. AutoEGL also has ``restarts``, the number
         of restarts so far, and ``noisy``, which is 1 once it has found noise that matters: then ``candidate`` estimates
         the value at ``x_favorite``, as the median of the values at the latest of such points, and ``candidate_error``
-        is the standard error of that estimate.
+        is the standard error of that estimate. ``doing`` says in words what the search does.
         """
         if self.n == 0:
             return {"candidate": self.best_y, "epsilon": np.nan}
-        progress = self._search.progress()
+        progress = {"doing": doing(self._search), **self._search.progress()}
         for name in progress.keys() & {"candidate", "candidate_error"}:
             progress[name] /= ENTERS
         if "restarts" in progress:

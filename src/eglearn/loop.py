@@ -10,6 +10,7 @@ import logging
 import math
 import time
 from collections import deque
+from typing import Protocol
 
 import numpy as np
 
@@ -17,9 +18,11 @@ from ._typing import Array
 from .algorithms import AskTell
 from .evaluation import Evaluator, ObjectiveError, Outcome
 from .evaluation.interrupts import check
+from .history import RunHistory
 from .recall import Arrival, Memory
 from .result import Result, Status, counted, describe
 from .serialize import dumps
+from .stop_rules import StopRules
 from .store import Store, StoreError
 
 _LOG = logging.getLogger("eglearn")
@@ -33,6 +36,13 @@ _FLAT = (2, 10)  # groups and values, all of them equal, after which the user is
 
 class WorkersLost(Exception):
     """The workers do not evaluate any more; the text says why."""
+
+
+class Watcher(Protocol):
+    """Whoever wants to know of every evaluation when it arrives."""
+
+    def evaluated(self, index: int, x: Array | None, outcome: Outcome, at: float | None = None) -> None:
+        """Take in an evaluation."""
 
 
 class RunLoop:
@@ -54,7 +64,16 @@ class RunLoop:
     on_error : {"skip", "raise"}, float or None
         As in ``minimize``.
     limits
-        ``target`` and ``max_seconds``, for messages.
+        ``target``, ``max_seconds`` and others, for messages.
+
+    Attributes
+    ----------
+    rules : StopRules
+        They are given each answer that is told.
+    watchers : list
+        They are given each answer when it arrives.
+    history : RunHistory or None
+        For results.
     """
 
     def __init__(
@@ -73,6 +92,9 @@ class RunLoop:
         self.optimiser, self.budget, self.evaluator, self.store = optimiser, budget, evaluator, store
         self.width, self.ordered, self.together = width, ordered, together or width == 1
         self.on_error, self.limits = on_error, limits
+        self.rules = StopRules(optimiser.box.n)
+        self.history: RunHistory | None = None
+        self.watchers: list[Watcher] = []
         self.penalty = float(on_error) if isinstance(on_error, int | float | np.number) else math.nan
         self.first = True  # nothing has been evaluated in this run
         self.values: set[float] | None = set()  # those found, as long as they may be all equal
@@ -105,6 +127,7 @@ class RunLoop:
                     f"{self.store.path} cannot be continued ({error}): use the eglearn that wrote it"
                 ) from error
             self.nit, self.n_failed, self.first_error = state["nit"], state["n_failed"], state["first_error"]
+            self.rules.load_state(state.get("rules"))
         before = len(self.store.notes)
         for note in self.store.notes:
             _LOG.warning("%s", note)
@@ -215,6 +238,8 @@ class RunLoop:
                 self.first, self.lost, self.arrivals = False, 0, self.arrivals + 1
                 order = self.arrivals if self.store is None else self.store.record(index, self.open[index], outcome)
                 self.arrived[index] = Arrival(order, outcome, self.open[index])
+                for watcher in self.watchers:
+                    watcher.evaluated(index, self.open[index], outcome)
         return troubles[0] if troubles else None
 
     def _tell(self, group: list[int]) -> None:
@@ -227,21 +252,23 @@ class RunLoop:
         moved = any(arrival.x is not x for arrival, x in zip(arrived, asked, strict=True))
         x = np.array([arrival.x for arrival in arrived]) if moved else None
         self.optimiser.answer(group, y, x)
+        for arrival in arrived:
+            self.rules.told(arrival.x, arrival.outcome)
         self.seconds["seconds_learning"] += time.perf_counter() - begun
 
-    def _save(self) -> None:
-        """Write progress and a checkpoint, if it is time for them."""
+    def _save(self, last: bool = False) -> None:
+        """Write progress and a checkpoint, if it is time for them; at the end, progress alone."""
         told = self.optimiser.nfev
         if self.store is None or told <= self.memory.reported:
             return
         progress = checkpoint = None
-        if told - self.memory.reported >= max(self.optimiser.n, told * _PROGRESS_SHARE):
+        if last or told - self.memory.reported >= max(self.optimiser.n, told * _PROGRESS_SHARE):
             numbers = {"best": self.found, "nit": self.nit, "n_failed": self.n_failed}
             progress = self.optimiser.progress() | numbers | self.seconds
             self.memory.reported, self.seconds = told, dict.fromkeys(self.seconds, 0.0)
-        if told - self.saved >= _CHECKPOINT_EVERY:
+        if not last and told - self.saved >= _CHECKPOINT_EVERY:
             counts = {"nit": self.nit, "n_failed": self.n_failed, "first_error": self.first_error}
-            checkpoint = dumps({"optimiser": self.optimiser.state(), **counts})
+            checkpoint = dumps({"optimiser": self.optimiser.state(), "rules": self.rules.state(), **counts})
             self.saved = told
         if progress is not None or checkpoint is not None:
             self.store.save(told, progress, checkpoint)
@@ -254,6 +281,7 @@ class RunLoop:
         finally:
             self.evaluator.cancel()
             self._tell(sorted(self.arrived, key=lambda index: self.arrived[index].order))
+        self._save(last=True)
 
     # --- what is told, and to whom ------------------------------------------------------------------------------
 
@@ -321,6 +349,7 @@ class RunLoop:
             status=status,
             message=f"{message} ({reason})" if reason else message,
             progress=progress,
+            history=self.history,
         )
 
 

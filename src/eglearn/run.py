@@ -21,12 +21,18 @@ from .box import make_box
 from .control import Control
 from .evaluation import Command, make_evaluator
 from .evaluation.interrupts import calls, handled, keeps, pending
+from .history import RunHistory
 from .loop import RunLoop, WorkersLost
+from .narration import Narrator
+from .objective import as_function
+from .progress import ProgressBar
 from .result import Result, Status
 from .search.base import default_batch
 from .settings import Settings
+from .stop_rules import StopRules
 from .store import History, KeepX, Store, StoreError, StoreMismatch
 from .store.layout import to_text
+from .warm_start import read_known
 
 Callback = Callable[..., Any]
 _LOG = logging.getLogger("eglearn")
@@ -37,6 +43,7 @@ def minimize(
     fun: Callable[[Any], Any] | str | Command,
     bounds: Any,
     x0: Any = None,
+    args: Any = (),
     *,
     budget: int,
     seed: int | None = 0,
@@ -56,6 +63,12 @@ def minimize(
     callback: Callback | None = None,
     target: float | None = None,
     max_seconds: float | None = None,
+    ftol: float | None = None,
+    xtol: Any = None,
+    patience: int | None = None,
+    known: tuple[Any, Any] | None = None,
+    progress: bool = False,
+    keep_history: bool = True,
     algorithm: str | type[AskTell] | None = None,
 ) -> Result:
     """Minimise ``fun`` inside ``bounds`` with at most ``budget`` evaluations.
@@ -65,12 +78,14 @@ def minimize(
     fun : callable, "module:function" or Command
         ``fun(x)`` takes a float64 array (n,) and returns a number. An evaluation fails if it raises an exception or
         returns NaN, an infinite value, or anything other than one real number. ``eglearn.evaluation.Command`` is an
-        external program.
+        external program. A ``torch.nn.Module`` gets a tensor, a function with a ``functools`` cache a tuple.
     bounds : sequence of (low, high), ``scipy.optimize.Bounds``, or a (low, high) pair of arrays
         Every evaluated point is inside. Equal bounds fix a coordinate. None or an infinite value means no bound,
         and needs ``x0`` and ``scale``.
     x0 : array-like or None
         Where to start; None is the centre of the box.
+    args : tuple
+        More arguments of the objective: ``fun(x, *args)``.
     budget : int
         Number of evaluations, never exceeded. Failed evaluations count; a point counts once, however often it is
         retried. A run in a ``store`` may be given a larger budget later: it continues where the old one ended.
@@ -123,6 +138,21 @@ def minimize(
         Stop after the first group of answers with a value at or below this.
     max_seconds : float or None
         Stop after the first group of answers that is used after this many seconds. Evaluations in flight are given up.
+    ftol : float or None
+        Stop if no value has been lower by more than this, in the units of ``fun``, for ``patience`` evaluations.
+    xtol : float, array-like (n,) or None
+        Stop if no coordinate of the best point has moved by more than this for ``patience`` evaluations.
+    patience : int or None
+        How many evaluations that is; None is 20 (n + 20). Without ``ftol`` and ``xtol``, the run stops if there was no
+        lower value at all for so many evaluations. All three are off unless given: the search then looks for better
+        minima until the budget is used.
+    known : (X, y) or None
+        Points (k, n) inside the bounds and their values (k,) that you have already. The search is told of them before
+        its first batch; they do not count against the budget. The best of them may be the result.
+    progress : bool
+        Show a progress bar: in a notebook, in a terminal (best with the package rich), or as lines on standard error.
+    keep_history : bool
+        Keep all evaluations in ``Result.history``; ``eglearn.history.RunHistory`` says how much memory that takes.
     algorithm : str, class or None
         A name in ``eglearn.algorithms.ALGORITHMS`` ("auto", "egl", "igl", "convergent-egl", "cma-es", ...), or a class
         such as ``eglearn.EGL``. None is "auto", which is ``AutoEGL``; "egl" is the paper's algorithm.
@@ -150,21 +180,30 @@ def minimize(
         raise ValueError(f"target = {target!r}: it must be a number, or None")
     if store is not None and seed is None:
         raise ValueError("seed = None: a run with a store needs a seed, so that it can be continued")
-    if not isinstance(ordered, bool | np.bool_):
-        raise ValueError(f"ordered = {ordered!r}: it must be True or False")
+    for name, switch in (("ordered", ordered), ("progress", progress), ("keep_history", keep_history)):
+        if not isinstance(switch, bool | np.bool_):
+            raise ValueError(f"{name} = {switch!r}: it must be True or False")
+    if xtol is not None and store is not None and keep_x == "none":
+        raise ValueError("xtol needs points, but keep_x = 'none': keep 'improvements' at least, or leave out xtol")
     _check_width(width)
     kind = find_algorithm(algorithm, settings)
     report = None if callback is None else _caller(callback)
     started = time.monotonic()
     status, reason = None, ""
     with ExitStack() as stack:
-        evaluator = make_evaluator(fun, workers=workers, vectorized=vectorized, timeout=timeout, retries=retries)
+        evaluator = make_evaluator(
+            as_function(fun, args), workers=workers, vectorized=vectorized, timeout=timeout, retries=retries
+        )
         stack.callback(evaluator.close)
         before = _held(store)
         usual = default_batch(max(make_box(bounds, x0, scale).n_free, 1)) if vectorized else evaluator.width
         width = int(width or (before and before.identity.get("width")) or usual)
         make = functools.partial(kind, bounds, x0, seed=seed, scale=scale, settings=settings, width=width)
         optimiser = make(budget=budget)
+        told = read_known(optimiser.box, known)
+        rules = StopRules(optimiser.box.n, ftol, xtol, patience)
+        history = RunHistory(optimiser.box.low, optimiser.box.high) if keep_history else None
+        narrator = Narrator(kind.name, optimiser.n, int(budget))
         file = None
         if store is not None:
             identity = {
@@ -176,12 +215,19 @@ def minimize(
                 "ordered": bool(ordered),
                 "box": optimiser.box.state(),
                 "settings": optimiser.settings.state(),
+                **({} if told is None else {"known": {"x": told[0], "y": told[1]}}),
             }
             environment = optimiser.state()["made_with"] | _objective(fun, fingerprint, before)
             file = stack.enter_context(Store(store, identity, environment, keep_x, about))
             if file.budgets[0] != optimiser.budget:
                 optimiser = make(budget=file.budgets[0])
-        limits = {"target": target, "max_seconds": max_seconds}
+        if told is not None:
+            optimiser.tell(*told)
+            rules.given_before(*told)
+        bar = stack.enter_context(ProgressBar(int(budget))) if progress else None
+        listeners: list[Callable[[Result], None]] = [narrator.batch] if narrator.talks else []
+        listeners += [each for each in (None if bar is None else bar.batch, report) if each is not None]
+        limits = {"target": target, "max_seconds": max_seconds, **rules.limits}
         loop = RunLoop(
             optimiser,
             int(budget),
@@ -193,10 +239,18 @@ def minimize(
             on_error=on_error,
             limits=limits,
         )
+        if history is not None:
+            history.begin(told, file)
+        loop.rules, loop.history = rules, history
+        loop.watchers = [watcher for watcher in (history, bar) if watcher is not None]
         control = stack.enter_context(closing(Control(file)))
         interrupts = stack.enter_context(handled())
         try:
             loop.resume()
+            narrator.begin(loop.optimiser.nfev, loop.found, 0 if told is None else len(told[1]))
+            if bar is not None:
+                bar.begin(loop.result(Status.RUNNING))
+            status = rules.status()
             if target is not None and loop.found <= target:  # reached before, if the run is resumed
                 status = Status.TARGET
             while status is None:
@@ -210,8 +264,12 @@ def minimize(
                         status = Status.TARGET
                     elif max_seconds is not None and time.monotonic() - started - control.paused >= max_seconds:
                         status = Status.TIME
-                    if report is not None:
-                        report(loop.result(status or loop.stop() or Status.RUNNING))
+                    else:
+                        status = rules.status()
+                    if listeners:
+                        so_far = loop.result(status or loop.stop() or Status.RUNNING)
+                        for listener in listeners:
+                            listener(so_far)
         except StopIteration:
             status = Status.CALLBACK
         except KeyboardInterrupt:
@@ -232,6 +290,9 @@ def minimize(
             status = Status.INTERRUPTED
         interrupts.acted()
         result = loop.result(status, reason)
+        narrator.end(result)
+        if bar is not None:
+            bar.end(result)
         if file is not None:
             try:
                 file.finish({name: result[name] for name in result})

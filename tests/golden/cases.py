@@ -169,6 +169,7 @@ for name, changes in SETTINGS.items():
     case(f"egl-{name}", EGL, rosenbrock(6), 6, 1500, settings=settings)
 case("egl-affine-40", EGL, rippled(40), 40, 2500)
 case("egl-affine-infinite", EGL, sphere(6), 6, 2000, bounds=[(None, None)] * 6, x0=[3.0] * 6, scale=0.1)
+case("egl-planned", EGL, ellipsoid(6), 6, 1500, settings=EGLSettings.planned(6, model="constant"))
 case("egl-constant-failures", EGL, failing(sphere(6)), 6, 1500, settings=EGLSettings(model="constant"))
 case("egl-affine-resumed", EGL, failing(rippled(6)), 6, 2000, resume=3)
 case("egl-constant-foreign", EGL, rippled(6), 6, 1500, foreign=True, settings=EGLSettings(model="constant"))

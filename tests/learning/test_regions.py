@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eglearn.learning.regions import REGIONS, LinearRegion, TanhRegion
+from eglearn.learning.regions import LinearRegion, ShapedRegion, TanhRegion
 
 exact = settings(derandomize=True, deadline=None, max_examples=100)
 EPS = np.finfo(float).eps
-BOTH = pytest.mark.parametrize("kind", list(REGIONS.values()), ids=list(REGIONS))
+BOTH = pytest.mark.parametrize("kind", [TanhRegion, LinearRegion], ids=("tanh", "linear"))
 
 coordinate = st.floats(-1, 1)
 
@@ -18,7 +18,7 @@ coordinate = st.floats(-1, 1)
 def regions(draw, smallest=1e-8):
     """A region of either kind with its own size in each coordinate, anywhere in the cube."""
     n = draw(st.integers(1, 4))
-    kind = draw(st.sampled_from(list(REGIONS.values())))
+    kind = draw(st.sampled_from([TanhRegion, LinearRegion]))
     sigma = np.exp(draw(st.lists(st.floats(np.log(smallest), 0), min_size=n, max_size=n)))
     centre = np.array(draw(st.lists(coordinate, min_size=n, max_size=n)))
     return kind(np.zeros(n), sigma).shrunk(centre, 1.0)
@@ -238,3 +238,58 @@ def test_pull_back_takes_many_points(kind):
     gradients, z = rng.normal(size=(6, 2)), rng.uniform(-1, 1, (6, 2))
     one_by_one = np.array([region.pull_back(g, p) for g, p in zip(gradients, z, strict=True)])
     assert region.pull_back(gradients, z).tolist() == one_by_one.tolist()
+
+
+def shaped(seed=0, n=4, sigma=0.2, centre=0.0):
+    stretch = np.diag(10.0 ** np.linspace(0, -2, n))
+    turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((n, n)))[0]
+    return ShapedRegion.whole(n).shrunk(np.full(n, centre), sigma).shaped(turn @ stretch @ turn.T)
+
+
+def test_a_shaped_region_maps_back_and_forth():
+    region = shaped()
+    z = np.random.default_rng(1).uniform(-0.5, 0.5, (20, 4))
+    np.testing.assert_allclose(region.to_z(region.to_u(z)), z, atol=1e-12)
+    np.testing.assert_allclose(region.to_z(region.to_u(z[0])), z[0], atol=1e-12)
+
+
+def test_the_shape_keeps_the_volume_unless_it_is_longer_than_the_cube():
+    assert np.linalg.det(shaped(sigma=0.01).axes) == pytest.approx(1)
+    wide = shaped(sigma=0.5)
+    assert wide.sigma[0] * np.linalg.norm(wide.axes, 2) == pytest.approx(0.5)
+
+
+def test_samples_that_would_leave_the_cube_stay_on_their_rays():
+    region = shaped(centre=0.9)
+    offsets = 3 * np.random.default_rng(1).standard_normal((50, 4))
+    u = region.around(np.zeros(4), offsets)
+    assert (np.abs(u) <= 1).all()
+    free = u - 0.9
+    rays = region.sigma * (offsets @ region.axes.T)
+    cosine = np.sum(free * rays, axis=1) / np.linalg.norm(free, axis=1) / np.linalg.norm(rays, axis=1)
+    np.testing.assert_allclose(cosine[np.max(np.abs(u), axis=1) < 1], 1)
+    assert (cosine > 1 - 1e-9).sum() >= 25  # of those at a face, all whose rays are not cut too short
+    on_face = region.around(region.to_z(np.array([1.0, 0.9, 0.9, 0.9])), offsets)
+    assert np.ptp(on_face, axis=0).min() > 0
+
+
+def test_gradients_pull_back_through_the_shape():
+    region, g = shaped(), np.array([1.0, -2.0, 0.5, 3.0])
+    slope = region.pull_back(g, np.zeros(4))
+    for k in range(4):
+        step = np.eye(4)[k] * 1e-3
+        assert region.to_z(step) @ g - region.to_z(np.zeros(4)) @ g == pytest.approx(1e-3 * slope[k])
+
+
+def test_a_step_at_a_face_of_the_cube_leads_downhill():
+    """Where the shape couples coordinates, to clip the step alone may lead uphill: it does for some of these."""
+    region = shaped(centre=1.0, sigma=0.05)
+    clipped_uphill = 0
+    for seed in range(50):
+        slope = np.random.default_rng(seed).standard_normal(4)
+        step = -1e-2 * (region.sigma * slope) @ region.axes
+        u = region.to_u(region.moved(np.zeros(4), step))
+        assert slope @ (u - 1.0) <= 1e-15
+        assert (np.abs(u) <= 1).all()
+        clipped_uphill += slope @ (region.to_u(step) - 1.0) > 1e-9
+    assert clipped_uphill > 0

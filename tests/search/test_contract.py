@@ -22,6 +22,7 @@ ROTATION = np.linalg.qr(np.random.default_rng(0).standard_normal((N, N)))[0]
 SETTINGS = {
     "igl": IGLSettings(training_steps=20),
     "egl (constant)": EGLSettings(model="constant", epsilon=0.1),
+    "egl (planned)": EGLSettings.planned(N, model="constant"),
     "egl (least-change)": EGLSettings(model="least-change"),
     "egl (fc)": EGLSettings(model="fc", training_steps=20),
     "egl (ranks)": EGLSettings(output_map="ranks"),
@@ -236,11 +237,13 @@ def test_points_from_elsewhere_are_heard(name):
 LEFT = {
     "egl": (1e-6, 1e-3, 1e-3),
     "egl (constant)": (1e-6, 1e-1, 1e-1),
+    "egl (planned)": (1e-4, 1e-3, 1e-1),
     "egl (least-change)": (1e-6, 1e-3, 0.3),
     "egl (ranks)": (1e-3, 1e-2, 1e-2),
     "egl (fc)": (0.3, 0.5, 0.5),
     "igl": (0.5, 0.7, 0.7),
     "convergent-egl": (1e-3, 0.3, 0.5),
+    "gaussian-continuation": (1e-12, 1e-9, 1e-9),
     "trust-region": (1e-12, 1e-9, 0.5),
     "subspace-trust-region": (1e-12, 1e-9, 0.5),
     "l-bfgs": (1e-12, 1e-9, 0.5),
@@ -259,8 +262,9 @@ def test_progress(name, problem):
     ratios = []
     for seed in range(3):
         first = ENTERS * problem(start[None])[0]
-        search = begin(name, seed, start, value=first)
-        advance(search, problem, 400 if name in SLOW else 2500)
+        budget = 400 if name in SLOW else 2500
+        search = begin(name, seed, start, value=first, budget=budget)
+        advance(search, problem, budget)
         ratios.append(search.best_y / first)
     assert sorted(ratios)[1] <= left
 

@@ -7,6 +7,7 @@ import pytest
 from tests.functions import ripples, sphere
 
 from eglearn import EGL, EGLSettings, minimize
+from eglearn.search.egl import ExplicitGradientLearning
 
 
 def run(fun, n=3, budget=600, **settings):
@@ -89,6 +90,81 @@ def test_shrink_rule_best():
 def test_shrink_rule_mean():
     """The mean of the last two is not below the mean of the two before."""
     assert shrink_moments("mean", [9, 8, 7, 7, 7, 6, 8, 9], 2) == [6]
+
+
+def widths(*budgets, **settings):
+    """The region's width at each share of the last budget; the run has had the others before."""
+    settings = EGLSettings.planned(3, model="constant", m=8, plan=(0.4, 0.1, 0.02), **settings)
+    opt = EGL([(-5, 5)] * 3, budget=budgets[0], seed=2, settings=settings)
+    for budget in budgets:
+        opt.extend(budget)
+        found = {}
+        while not opt.stop():
+            x = opt.ask()
+            opt.tell(x, sphere(x))
+            found[opt.nfev / opt.budget] = opt.progress()["region"]
+    return found
+
+
+@pytest.mark.parametrize("budget", [400, 4000])
+def test_a_planned_zoom_follows_the_budget(budget):
+    found = widths(budget)
+    for mark, planned in ((0.1, 0.4), (0.5, 0.1), (0.9, 0.02)):
+        before = max(share for share in found if share <= mark)
+        assert planned * 0.99 <= found[before] <= planned * (1.3 if budget == 400 else 1.15)
+
+
+def test_an_extended_budget_waits_for_the_plan_to_catch_up():
+    found = widths(400, 4000)
+    assert max(width for share, width in found.items() if share < 0.5) < 0.02  # as after the first 400
+    assert found[max(found)] == pytest.approx(0.02 * 0.2**0.25, rel=0.15)
+
+
+def test_without_a_budget_the_planned_rule_is_that_of_means():
+    def search(rule):
+        settings = EGLSettings(model="constant", shrink_rule=rule)
+        return ExplicitGradientLearning(np.random.default_rng(0), np.zeros(3), settings)
+
+    a, b = search("planned"), search("mean")
+    for _ in range(20):
+        for one in (a, b):
+            u = one.propose()
+            one.learn(u, np.sum((u - 0.3) ** 2, axis=1))
+    assert a.region.sigma[0] == b.region.sigma[0] < 1
+
+
+def ellipsoid(x):
+    n = x.shape[1]
+    q = np.linalg.qr(np.random.default_rng(1).standard_normal((n, n)))[0]
+    return np.sum(10.0 ** (6 * np.arange(n) / (n - 1)) * (((x - 1.0) @ q.T) ** 2), axis=1)
+
+
+def test_shaped_regions_solve_an_ill_conditioned_function_that_others_do_not():
+    """The rotated ellipsoid, condition 1e6, with one gradient a region: the shape makes the difference."""
+    ends = {}
+    for region in ("linear", "shaped"):
+        opt = EGL([(-5, 5)] * 5, budget=6000, seed=0, settings=EGLSettings.planned(5, model="constant", region=region))
+        while not opt.stop():
+            x = opt.ask()
+            opt.tell(x, ellipsoid(x))
+        ends[region] = opt.best_y
+    assert ends["shaped"] < 1 < 10 < ends["linear"]
+
+
+def test_the_centre_may_be_the_best_candidate():
+    """A sample below all candidates is the centre only of the other choice."""
+    for centre in ("sample", "candidate"):
+        opt = EGL([(-1, 1)], budget=100, settings=EGLSettings(m=2, n_max=1, shrink_rule="best", centre=centre))
+        first = opt.ask()
+        opt.tell(first, [1.0, 0.0])
+        for _ in range(4):
+            before = opt.progress()["region"]
+            x = opt.ask()
+            opt.tell(x, [2.0, 3.0])
+            if opt.progress()["region"] < before:
+                break
+        expected = first[1] if centre == "sample" else first[0]
+        np.testing.assert_allclose(opt.ask()[0], expected, atol=1e-12)
 
 
 def test_region_and_epsilon_shrink_by_their_factors():

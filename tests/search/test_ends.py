@@ -9,6 +9,7 @@ from eglearn.search.base import Reason
 from eglearn.search.registry import SEARCHES
 
 FLAT = {
+    "gaussian-continuation": Reason.CONVERGED,
     "trust-region": Reason.CONVERGED,
     "subspace-trust-region": Reason.CONVERGED,
     "l-bfgs": Reason.CONVERGED,

@@ -1,6 +1,7 @@
 """What the laboratory takes from the library beyond its public names, in one place."""
 
 from eglearn import EGL, IGL, AutoEGL, ConvergentEGL, ConvergentSettings, EGLSettings, IGLSettings
+from eglearn.algorithms import ALGORITHMS as ALONE
 from eglearn.algorithms import AskTell
 from eglearn.learning.memory import Replay, Samples
 from eglearn.learning.models import gradient_model, value_model
@@ -12,6 +13,7 @@ from eglearn.search.egl import ExplicitGradientLearning
 from eglearn.settings import Settings
 
 __all__ = [
+    "ALONE",
     "EGL",
     "ENTERS",
     "IGL",

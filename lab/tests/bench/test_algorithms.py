@@ -26,7 +26,9 @@ EGL = [
     "egl-authors",
     "egl-table1-fc",
     "egl-table1-spline",
-    "igl",
+    "egl-planned",
+    "igl-fc",
+    "igl-spline",
     "igl-table1-fc",
 ]
 GLOBAL = ["cma", "bipop-cma", "ipop-acma", "differential-evolution", "dual-annealing", "ngopt", "random"]

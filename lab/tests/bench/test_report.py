@@ -176,16 +176,16 @@ def test_smaller_budgets_are_marked() -> None:
 def test_algorithms_with_few_problems_and_evaluations_are_compared_apart() -> None:
     late = lambda f, i: 0.5 if f < 3 else 50.0  # noqa: E731
     whole = rows({"auto": 0.5, "cma": late}, instances=(1, 2, 3)) + rows({"cma": 0.5}, n=10)
-    few = rows({"igl": 0.5}, instances=(1,), budget=100)
+    few = rows({"igl-fc": 0.5}, instances=(1,), budget=100)
     first, second = suites_of(Results.from_rows(whole + few))
     assert (first.title, second.title) == ("bbob", "bbob, 100 evaluations")
     assert first.results.algorithms == ("auto", "cma")
     assert first.dimensions == (5, 10)
     assert second.dimensions == (5,)
     assert second.fields[5].problems == 6
-    assert second.fields[5].algorithms == ("auto", "cma", "igl")
+    assert second.fields[5].algorithms == ("auto", "cma", "igl-fc")
     # After 100 evaluations the others are at the start.
-    assert [(r.name, r.success) for r in second.fields[5].ranking] == [("igl", 1), ("auto", 0), ("cma", 0)]
+    assert [(r.name, r.success) for r in second.fields[5].ranking] == [("igl-fc", 1), ("auto", 0), ("cma", 0)]
     (line,) = caps(second)
     assert line == (
         "Cut here, from runs with more evaluations: auto, cma. With this budget from the beginning auto would run "

@@ -19,7 +19,18 @@ from .errors import Failure, Usage
 from .options import Given, make_settings, read_bounds
 from .trust import ask_for_trust, signature
 
-_CHANGEABLE = ("workers", "timeout", "retries", "vectorized", "keep_x", "target", "max_seconds")
+_CHANGEABLE = (
+    "workers",
+    "timeout",
+    "retries",
+    "vectorized",
+    "keep_x",
+    "target",
+    "max_seconds",
+    "ftol",
+    "xtol",
+    "patience",
+)
 
 
 @dataclass(frozen=True)
@@ -126,6 +137,7 @@ def old_job(path: str, objective: str | None, given: Given) -> Job:
             "fingerprint": "any",  # who resumes a file may name another objective for it
             "settings": ALGORITHMS[identity["algorithm"]].settings_class().from_state(identity["settings"]),
             "algorithm": ALGORITHMS[identity["algorithm"]],
+            "known": (known["x"], known["y"]) if (known := identity.get("known")) else None,
         }
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(

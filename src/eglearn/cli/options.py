@@ -31,6 +31,9 @@ _EVALUATION: dict[str, tuple[Any, str]] = {
     "keep-x": (Literal["all", "improvements", "none"], "Which points the store keeps. [default: all]"),
     "target": (float, "Stop when a value is at or below this."),
     "max-seconds": (float, "Stop after the first value that arrives after this many seconds."),
+    "ftol": (float, "Stop if no value has been lower by more than this for --patience evaluations."),
+    "xtol": (float, "Stop if no coordinate of the best point has moved by more than this for --patience evaluations."),
+    "patience": (int, "Stop if there was no such progress for so many evaluations. [default with a tol: 20 (n + 20)]"),
 }
 _OUTPUT: dict[str, tuple[Any, str]] = {
     "quiet": (bool, "Show only the result, no progress."),

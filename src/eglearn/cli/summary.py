@@ -13,9 +13,9 @@ import numpy as np
 
 from ..algorithms import ALGORITHMS, EGL
 from ..control import is_running
+from ..progress import duration, number
 from ..result import Status, counted
 from ..store import History
-from .display import duration, number
 from .running import plain, point, recommended
 
 _SPEED_SECONDS = 60.0  # the speed is that of the last minute of work

@@ -142,7 +142,7 @@ def _number(value: Any) -> tuple[float, str | None]:
     if not isinstance(value, _NUMBERS):
         if np.ma.is_masked(value):  # its data would look like a value
             return math.nan, "the objective returned a masked value, which is none"
-        array = np.asarray(value)
+        array = np.asarray(value.detach() if hasattr(value, "detach") else value)  # a tensor that has a gradient
         if array.size != 1 and array.dtype.kind in "biuf":
             return math.nan, f"the objective returned an array of shape {array.shape}, not one number"
         number = array.item() if array.size == 1 and array.dtype.kind in "biufO" else None

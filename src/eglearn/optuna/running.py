@@ -37,6 +37,8 @@ class Running:
     heard: set[int] = field(default_factory=set)
     values: dict[tuple[Any, ...], float] = field(default_factory=dict)
     """Values of complete trials by their parameters, lower is better."""
+    tried: set[tuple[Any, ...]] = field(default_factory=set)
+    """Parameters of the trials that it asked for."""
     repeated: set[tuple[Any, ...]] = field(default_factory=set)
     """Parameters that had the same value twice."""
     judged: bool = False
@@ -134,7 +136,7 @@ class Running:
             return None
         return params
 
-    def next_params(self, number: int) -> Params | None:
+    def next_params(self, study: Study, number: int) -> Params | None:
         """Parameters for the trial with this number; None if the search must wait for trials that are running."""
         optimiser = self.optimiser
         assert optimiser is not None
@@ -152,12 +154,24 @@ class Running:
                     if self.is_over():
                         return None
                     continue
+                if (other := self._elsewhere(study, number, params)) is not None:
+                    self.given[other] = index, params  # that trial will answer
+                    continue
                 if (beside := self._neighbour(params)) is not None:
                     self.spare.append((index, params))
                     self.polling.add(number)
                     return beside
             self.given[number] = index, params
+            self.tried.add(self.space.key(params))
             return params
+        return None
+
+    def _elsewhere(self, study: Study, number: int, params: Params) -> int | None:
+        """The number of another process's trial that is running at just this point: searches may think alike."""
+        for t in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            ours = t.number == number or t.number in self.given
+            if not ours and belongs(t, self.group) and self.space.holds(t) and self.space.same(params, t.params):
+                return t.number
         return None
 
     def _neighbour(self, params: Params) -> Params | None:
@@ -185,10 +199,10 @@ class Running:
     def _known(self, index: int, params: Params, x: Array) -> float | None:
         """The value of a point where a trial would tell nothing new: the start, and where rounding leads.
 
-        Exactly the same point again is tried again, since so noise is found, until its value has repeated itself.
+        Exactly the same point as before is tried again, since so noise is found, until its value has repeated itself.
         """
         if index == 0 and self.start is not None and np.allclose(x, self.start[0], rtol=1e-12):
             return self.start[1]
         key = self.space.key(params)
-        again = key not in self.repeated and np.array_equal(self.space.to_x(params), x)
+        again = key in self.tried and key not in self.repeated and np.array_equal(self.space.to_x(params), x)
         return None if again else self.values.get(key)

@@ -133,7 +133,7 @@ class EGLSampler(BaseSampler):
             running.hear(study)
         if (params := running.beside_best(study)) is not None:
             return params
-        return running.next_params(trial.number) or {
+        return running.next_params(study, trial.number) or {
             name: self._random.sample_independent(study, trial, name, d) for name, d in space.distributions.items()
         }
 

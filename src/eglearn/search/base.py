@@ -163,8 +163,11 @@ class Search(Stateful, ABC):
     def extend(self, more: int) -> None:
         """There are so many more evaluations than it was planned for."""
 
-    def progress(self) -> dict[str, float]:
-        """Numbers that tell how the search goes: ``candidate``, a value, ``epsilon``, a radius, and others."""
+    def progress(self) -> dict[str, Any]:
+        """Numbers that tell how the search goes: ``candidate``, a value, ``epsilon``, a radius, and others.
+
+        There may be a text ``doing``, which says in words what the search does; the log repeats it when it changes.
+        """
         return {"candidate": self.best_y, "epsilon": self.radius}
 
     def environment(self) -> dict[str, Any]:

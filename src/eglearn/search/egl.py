@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
-from ..learning.memory import Replay
+from ..learning.memory import Replay, Samples
 from ..learning.models import CurvedFit, Fit, Model, gradient_model
 from ..learning.output import OutputMap
-from ..learning.regions import REGIONS, LinearRegion
+from ..learning.regions import REGIONS, LinearRegion, ShapedRegion
 from ..learning.samplers import sampler
+from ..learning.shape import stretch
 from ..learning.steps import gradient_step, newton_step
 from ..learning.values import exponent_of, in_units
 from .base import ModelSearch, Reason, indistinct
@@ -39,7 +40,17 @@ class GradientLearning(ModelSearch):
     steps: int = 0  # candidates since the region began, the first not counted
     bad: int = 0  # candidates since the last good one, by the shrink rule
     best_candidate: float = math.nan  # the lowest value of a candidate
+    best_candidate_u: Array | None = None  # and where that was
     loss: float = math.nan  # the model's loss at its last fit
+    budget: int | None = None  # evaluations that the zoom is planned for; None: not known
+
+    def __init__(self, *args: Any, budget: int | None = None, **rest: Any) -> None:
+        self.budget = budget
+        super().__init__(*args, budget=budget, **rest)
+
+    def extend(self, more: int) -> None:
+        """The zoom is planned for so many more evaluations."""
+        self.budget = None if self.budget is None else self.budget + more
 
     def _begin(self, start: Array) -> None:
         s: ZoomSettings = self.settings
@@ -75,7 +86,8 @@ class GradientLearning(ModelSearch):
         """The candidate and samples around it; more of them where the region is new."""
         count = self._m if self.warm else self._m * self.settings.warmup_factor
         offsets = self._sample(self.rng, count - 1, self.n, -self.gradient)
-        return self.region.to_u(np.vstack([self.candidate, self.candidate + self.epsilon * offsets]))
+        samples = self.region.around(self.candidate, self.epsilon * offsets)
+        return np.vstack([self.region.to_u(self.candidate), samples])
 
     def hear(self, u: Array, y: Array) -> None:
         """Points from elsewhere are a batch of their own."""
@@ -91,7 +103,7 @@ class GradientLearning(ModelSearch):
             self.memory.add(u[rows], y[rows], self.region)
         if good.any():
             self.output.update(y[good])
-        self._judge(float(y[0]))
+        self._judge(u[0], float(y[0]))
         self.warm = self.warm or bool(good.any())
         if self._should_shrink():
             self._shrink()
@@ -102,7 +114,7 @@ class GradientLearning(ModelSearch):
         if indistinct(u):
             self.done = Reason.CONVERGED
 
-    def _judge(self, value: float) -> None:
+    def _judge(self, u: Array, value: float) -> None:
         """Keep count of good and bad candidates; a failed one is bad."""
         last = self.value_now
         if self.settings.shrink_rule == "row":  # alg. 3: worse than the candidate before; a tie is not worse
@@ -114,7 +126,7 @@ class GradientLearning(ModelSearch):
         elif improved:
             self.bad = 0
         if not value >= self.best_candidate and not math.isnan(value):
-            self.best_candidate = value
+            self.best_candidate, self.best_candidate_u = value, u.copy()
         self.steps += len(self.values) > 0
         if math.isnan(value):  # in a mean, a failed candidate stands as the worst one known
             value = max((v for v in self.values if not math.isnan(v)), default=math.nan)
@@ -122,9 +134,11 @@ class GradientLearning(ModelSearch):
 
     def _should_shrink(self) -> bool:
         s = self.settings
+        if self._planned:
+            return bool(self._plan() <= s.region_factor)
         if self.steps < max(s.n_min, 1):
             return False
-        if s.shrink_rule != "mean":
+        if s.shrink_rule in ("row", "best"):
             return bool(self.bad >= self._n_max)
         if len(self.values) < 2 * self._n_max:
             return False
@@ -132,10 +146,29 @@ class GradientLearning(ModelSearch):
         parts = np.array(self.values) / self._n_max
         return not np.sum(parts[self._n_max :]) < np.sum(parts[: self._n_max])
 
+    @property
+    def _planned(self) -> bool:
+        return bool(self.settings.shrink_rule == "planned" and self.budget)
+
+    def _plan(self) -> float:
+        """The planned width of the region over its width."""
+        assert self.budget
+        return float(self.settings.planned_width(self.used / self.budget) / self.region.sigma[0])
+
+    @property
+    def _centre(self) -> Array:
+        """The paper's x_best."""
+        if self.settings.centre == "candidate" and self.best_candidate_u is not None:
+            return self.best_candidate_u
+        return self.best_u
+
     def _shrink(self) -> None:
         """A new region around the best point, and a new beginning inside it."""
         s = self.settings
-        self.region = self.region.shrunk(self.best_u, s.region_factor)
+        factor = self._plan() if self._planned else s.region_factor
+        if isinstance(self.region, ShapedRegion) and len(self.memory):
+            self.region = self.region.shaped(stretch(self._samples(), s.shape_limit))
+        self.region = self.region.shrunk(self._centre, factor)
         self.memory.move_to(self.region)
         self.output.reset()
         self._model.reset()
@@ -144,14 +177,14 @@ class GradientLearning(ModelSearch):
         self._return_to_best()
 
     def _return_to_best(self) -> None:
-        self.candidate = self.region.to_z(self.best_u)
+        self.candidate = self.region.to_z(self._centre)
 
-    def _fit(self) -> Fit:
+    def _samples(self) -> Samples:
         v = self.output(self.memory.y)
         # Maps without a squash may leave values whose squares overflow: these are learned from in a larger unit. Only
         # the length of the gradient changes, which is beyond any step then.
         v = in_units(v, max(0, exponent_of(v) - _LARGEST_EXPONENT))
-        return self._model.fit(self.memory.samples(v, self.candidate), self._dither(), self.rng)
+        return self.memory.samples(v, self.candidate)
 
     def _dither(self) -> float:
         return 0.0  # the radius of the perturbed mean-gradient
@@ -159,13 +192,12 @@ class GradientLearning(ModelSearch):
     def _step(self, u: Array, y: Array) -> None:
         if self.settings.jump:
             self.candidate = self.region.to_z(u[np.nanargmin(y)])
-        fit = self._fit()
+        fit = self._model.fit(self._samples(), self._dither(), self.rng)
         gradient = fit.gradient(self.candidate[None])[0]
         if not np.isfinite(gradient).all():  # beyond the range of floats: no step rather than a wild one
             gradient = np.zeros_like(gradient)
         self.gradient, self.loss = gradient, fit.loss
-        # Through u and back: the candidate is a point of the region, projected where need be.
-        self.candidate = self.region.to_z(self.region.to_u(self.candidate + self._step_along(fit, gradient)))
+        self.candidate = self.region.moved(self.candidate, self._step_along(fit, gradient))
 
     def _step_along(self, fit: Fit, gradient: Array) -> Array:
         return gradient_step(gradient, self.settings.alpha, self.epsilon if self.settings.cap else None)
@@ -189,7 +221,7 @@ class ExplicitGradientLearning(GradientLearning):
     settings: EGLSettings
 
     def _make_model(self, rng: np.random.Generator) -> Model:
-        return gradient_model(self.settings, self.n, rng, self.settings.region == "tanh")
+        return gradient_model(self.settings, self.n, rng, self.settings.region != "linear")
 
     def _dither(self) -> float:
         return float(self.settings.perturbation * self.epsilon)

@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+
 from ..learning.models.settings import MODELS, NETWORKS, FieldSettings, NetworkSettings
 from ..learning.output import OUTPUT_MAPS
 from ..learning.samplers import EXPLORATIONS
@@ -18,12 +20,18 @@ from ..settings import (
     NOT_NEGATIVE,
     POSITIVE,
     SHARE,
+    Allowed,
     Settings,
     one_of,
     or_none,
     setting,
     whole,
 )
+
+_PLAN = Allowed(
+    lambda v: isinstance(v, tuple) and len(v) == 3 and 1 >= v[0] >= v[1] >= v[2] > 0, "three falling numbers in (0, 1]"
+)
+_AT_LEAST_ONE = Allowed(lambda v: isinstance(v, int | float) and 1 <= v < math.inf, "a number, 1 or more")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +65,9 @@ class ZoomSettings(SamplingSettings):
     replay: int = setting(
         32, "L, number of batches remembered", "paper, table 1", whole(1))
     region: str = setting(
-        "linear", "the input map: tanh squash, or linear with projection", "ours; paper: tanh",
-        one_of("tanh", "linear"))
+        "linear", "the input map: tanh squash, linear with projection, or linear with axes that follow the curvature",
+        "ours; paper: tanh",
+        one_of("tanh", "linear", "shaped"))
     region_factor: float = setting(
         0.8, "gamma_alpha, the factor by which each side of a region shrinks", "ours; paper: 0.9", FACTOR)
     output_map: str = setting(
@@ -79,9 +88,19 @@ class ZoomSettings(SamplingSettings):
     jump: bool = setting(
         False, "move to the best point of the batch before each step", "paper; authors' code: True", FLAG)
     shrink_rule: str = setting(
-        "mean", "when to shrink: n_max times in a row a candidate is worse than the one before; the mean of the last "
-        "n_max candidates is not below that of the n_max before; no better candidate for n_max steps",
-        "row: alg. 3; mean: sec. 4.2; best: authors' code", one_of("row", "mean", "best"))
+        "mean", "when to shrink. row: n_max times in a row a candidate is worse than the last one, which with table 1 "
+        "never happens on bbob f17. mean: the mean of the last n_max candidates is not below that of the n_max before. "
+        "best: no better candidate for n_max steps. planned: when the plan says so, whatever the candidates do; where "
+        "no budget is known, as mean",
+        "row: alg. 3; mean: sec. 4.2; best: authors' code; planned: ours", one_of("row", "mean", "best", "planned"))
+    plan: tuple[float, ...] = setting(
+        (0.5, 0.05, 0.001), "half-width of the region after 10, 50 and 90 % of the budget, by the rule planned", "ours",
+        _PLAN)
+    shape_limit: float = setting(
+        10.0, "a shaped region evens out curvatures up to this ratio each time it shrinks", "ours", _AT_LEAST_ONE)
+    centre: str = setting(
+        "sample", "x_best, the centre of a new region: the best point evaluated, or the best candidate",
+        "authors' code; alg. 3: candidate", one_of("sample", "candidate"))
     n_max: int | None = setting(
         None, "patience of the shrink rule, in steps; None: n / 5, between 1 and 10", "ours; paper: 10",
         or_none(whole(1)))
@@ -89,9 +108,20 @@ class ZoomSettings(SamplingSettings):
         0, "minimum number of steps in a region", "ours; paper: 40", whole(0))
     # fmt: on
 
+    def planned_width(self, share: float) -> float:
+        """Half-width of the region after this share of the evaluations."""
+        _, half, late = self.plan
+        widths = np.log([1.0, *self.plan, late * late / half])  # at the end as fast as from 50 to 90 %
+        return math.exp(np.interp(share, (0.0, 0.1, 0.5, 0.9, 1.3), widths))
+
     def patience(self, n: int) -> int:
         """The shrink rule's patience for dimension ``n``: more unknowns take more batches to learn."""
         return self.n_max if self.n_max is not None else min(10, max(1, round(n / 5)))
+
+    @classmethod
+    def planned(cls, n: int, **changes: Any) -> Self:
+        """For gradient steps and a budget that is known: the zoom follows it, and regions take the function's shape."""
+        return cls._preset(_PLANNED, changes)
 
     @classmethod
     def paper_coco(cls, n: int, **changes: Any) -> Self:
@@ -150,6 +180,10 @@ class EGLSettings(FieldSettings, ZoomSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.step_kind == "newton" and self.region == "shaped":
+            raise ValueError(
+                "EGLSettings.region = 'shaped': allowed only with gradient steps; a Newton step knows the curvature"
+            )
         if self.step == "newton" and not self.has_curvature:
             raise ValueError(
                 f"EGLSettings.step = 'newton': allowed only with model='affine' and order='trapezoid', or with "
@@ -201,6 +235,13 @@ class ConvergentSettings(FieldSettings, SamplingSettings):
     # fmt: on
 
 
+_PLANNED: dict[str, Any] = {
+    "shrink_rule": "planned",
+    "region": "shaped",
+    "region_factor": 0.9,
+    "model": "fc",
+    "step": "gradient",
+}
 _PAPER: dict[str, Any] = {
     "m": 64,
     "warmup_factor": 5,

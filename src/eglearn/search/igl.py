@@ -19,4 +19,4 @@ class IndirectGradientLearning(GradientLearning):
     settings: IGLSettings
 
     def _make_model(self, rng: np.random.Generator) -> Model:
-        return value_model(self.settings, self.n, rng, self.settings.region == "tanh")
+        return value_model(self.settings, self.n, rng, self.settings.region != "linear")

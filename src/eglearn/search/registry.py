@@ -5,6 +5,7 @@ from __future__ import annotations
 from .active_subspace import ActiveSubspace
 from .base import Search
 from .cma_es import CMAES
+from .continuation import GaussianContinuation
 from .convergent import ConvergentGradientLearning
 from .coordinate_search import CoordinateSearch
 from .diagonal_es import DiagonalES
@@ -18,6 +19,7 @@ SEARCHES: dict[str, type[Search]] = {
     "egl": ExplicitGradientLearning,
     "igl": IndirectGradientLearning,
     "convergent-egl": ConvergentGradientLearning,
+    "gaussian-continuation": GaussianContinuation,
     "trust-region": TrustRegion,
     "subspace-trust-region": SubspaceTrustRegion,
     "l-bfgs": LBFGS,

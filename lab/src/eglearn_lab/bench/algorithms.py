@@ -20,18 +20,35 @@ import importlib.util
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
 from .._typing import Array
-from .problems import Objective
+
+
+class Evaluated(Protocol):
+    """A problem as an algorithm sees it: a finite box, a start, and values that are counted."""
+
+    n: int
+    budget: int
+    x0: Array
+    lower: Array
+    upper: Array
+
+    @property
+    def noisy(self) -> bool:
+        """Whether two evaluations of a point differ."""
+
+    def __call__(self, x: Any) -> float:
+        """The value at a point; ends the run once the budget is used."""
 
 
 @dataclass
 class Run:
     """What an algorithm is given."""
 
-    fun: Objective
+    fun: Evaluated
     """``fun(x)`` is the value; every call counts."""
     seed: int
     recommended: Array | None = None
@@ -53,7 +70,7 @@ class Run:
 
     @property
     def x0(self) -> Array:
-        """COCO's initial solution, a copy."""
+        """The problem's initial solution, a copy."""
         return self.fun.x0.copy()
 
     @property
@@ -184,10 +201,10 @@ def is_ours(name: str) -> bool:
 
     Examples
     --------
-    >>> is_ours("auto"), is_ours("egl-fc"), is_ours("igl"), is_ours("cma")
+    >>> is_ours("auto"), is_ours("egl-fc"), is_ours("igl-fc"), is_ours("cma")
     (True, True, True, False)
     """
-    return name == "auto" or name.startswith(("egl-", "igl"))
+    return name in ("auto", "continuation") or name.startswith(("egl-", "igl-"))
 
 
 def available_algorithms() -> list[str]:

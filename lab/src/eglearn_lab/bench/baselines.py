@@ -217,10 +217,11 @@ def lq_cma(run: Run) -> None:
     cma.fmin_lq_surr2(run.fun, run.x0, 2 * run.step if run.bounded else 0.5 * run.step, _cma_options(run))
 
 
-def _cma_restarts(run: Run, bipop: bool) -> None:
+def _cma_restarts(run: Run, bipop: bool, first: Array | None = None) -> None:
     import cma
 
     seen: dict[int, tuple[float, Any]] = {}
+    begins = [] if first is None else [first]
 
     def remember(es: Any) -> None:
         seen[id(es)] = (float(np.median(es.fit.fit)), es)
@@ -230,8 +231,9 @@ def _cma_restarts(run: Run, bipop: bool) -> None:
     try:
         while True:
             cma.fmin2(
-                run.fun, lambda: run.random_point(0.8), sigma0, options, restarts=100, bipop=bipop, incpopsize=2,
-                callback=remember if run.fun.problem.noisy else None,
+                run.fun, lambda: begins.pop() if begins else run.random_point(0.8), sigma0, options, restarts=100,
+                bipop=bipop, incpopsize=2,
+                callback=remember if run.fun.noisy else None,
             )  # fmt: skip
             options["seed"] += 1_000_003
     finally:
@@ -247,6 +249,12 @@ def bipop_cma(run: Run) -> None:
     active, the default of cma.
     """
     _cma_restarts(run, bipop=True)
+
+
+@algorithm("bipop-cma-x0", needs=("cma",), cost=0.1)
+def bipop_cma_x0(run: Run) -> None:
+    """As bipop-cma, but the first of its runs starts at x0: for suites whose x0 is a user's."""
+    _cma_restarts(run, bipop=True, first=run.x0)
 
 
 @algorithm("ipop-acma", needs=("cma",), cost=0.1)

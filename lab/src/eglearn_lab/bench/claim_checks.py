@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from . import metrics
+from . import authors, metrics
 from .ablations import ABLATIONS, ablation
 from .algorithms import ALGORITHMS, is_ours
 from .evidence import (
@@ -39,8 +39,10 @@ _ABSENT = "not run on the same problems with the same budget: {}"
 
 
 def igl_beside(subject: str) -> str:
-    """IGL with the settings of the subject."""
-    return "igl-table1-fc" if subject in TABLE_1 else "igl"
+    """IGL with the settings of the subject and, where there is one, the same network."""
+    if subject in TABLE_1:
+        return "igl-table1-fc"
+    return "igl-spline" if subject == "egl-spline" else "igl-fc"
 
 
 def baselines(subject: str) -> tuple[str, ...]:
@@ -192,8 +194,8 @@ def state_of_the_art(subject: str, conditions: Conditions, results: Results) -> 
 
 
 def _is_rival(name: str) -> bool:
-    """Whether a method is not of this package."""
-    return not is_ours(name) and name not in variants()
+    """Whether a method is not of this package; nor one that was run as the paper's authors did."""
+    return not is_ours(name) and name not in variants() and not name.startswith(authors.PREFIX)
 
 
 # Claims about parts of EGL

@@ -29,7 +29,10 @@ from .metrics import Results
 
 __all__ = ["SUBJECTS", "Claim", "claims", "judge", "variants"]
 
-SUBJECTS = (*TABLE_1, "egl-constant", "egl-spline", "egl-fc")
+TUNED = ("egl-spline", "egl-fc", "egl-planned")
+"""The paper's algorithm 3 with settings of ours that solve more than the paper's."""
+
+SUBJECTS = (*TABLE_1, *TUNED, "egl-constant")
 """May stand for the paper's EGL: its algorithm 3 with its own settings, and with ours. The default of ``minimize``,
 ``auto``, is another search and never does."""
 
@@ -63,7 +66,9 @@ def claims(results: Results) -> list[Claim]:
             ("sec. 5.1, fig. 4a", "EGL improves all the way, while baselines settle in local minima.", goes_on),
             ("abstract", "EGL is state of the art on COCO.", state_of_the_art),
         ):
-            out.append(Claim(place, f"{text} [{subject}]", partial(test, subject), Conditions(subject in TABLE_1)))
+            out.append(
+                Claim(place, f"{text} [{subject}]", partial(test, subject), Conditions(subject in (*TABLE_1, *TUNED)))
+            )
     fc, both = "networks-fc", "networks-fc-tr-om"
     ends, whole = (1.0,), (0.1, 0.3, 1.0)
     rest = ("networks-fc", "networks-fc-tr", "networks-fc-om")

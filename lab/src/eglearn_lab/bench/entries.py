@@ -1,14 +1,15 @@
 """The library's searches as entries of the benchmark.
 
-``auto`` is the default of ``minimize``; every name that begins with ``egl-`` is the paper's algorithm 3, and with
-``igl`` its algorithm 1.
+``auto`` is the default of ``minimize``, ``continuation`` a search on its own; every name that begins with ``egl-`` is
+the paper's algorithm 3, and with ``igl-`` its algorithm 1. ``egl-fc``, ``egl-spline``, ``igl-fc`` and ``igl-spline``
+have equal settings but for what is learned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..ours import EGL, IGL, AskTell, AutoEGL, EGLSettings, IGLSettings, Settings
+from ..ours import ALONE, EGL, IGL, AskTell, AutoEGL, EGLSettings, IGLSettings, Settings
 from .algorithms import Run, algorithm
 
 _TORCH = ("torch",)
@@ -29,14 +30,22 @@ def _ask_tell(run: Run, kind: type[AskTell], settings: Settings | None) -> None:
 _TRAINING = {"fc": 32, "spline": 4}
 
 
-def trained(model: str) -> EGLSettings:
-    """Settings of ``egl-fc`` and ``egl-spline``: about equal training time a batch."""
-    return EGLSettings(model=model, training_steps=_TRAINING[model])
+def trained(model: str, n: int = 40) -> EGLSettings:
+    """Settings of ``egl-fc`` and ``egl-spline``: the planned zoom, about equal training time a batch."""
+    return EGLSettings.planned(n, model=model, training_steps=_TRAINING[model])
 
 
-def _egl(name: str, settings: Callable[[int], Settings], text: str, needs: tuple[str, ...], cost: float) -> None:
+def trained_indirectly(model: str, n: int = 40) -> IGLSettings:
+    """Settings of ``igl-fc`` and ``igl-spline``: those of ``trained`` but for what is learned."""
+    return IGLSettings.planned(n, model=model, training_steps=_TRAINING[model])
+
+
+def _egl(
+    name: str, settings: Callable[[int], Settings], text: str, needs: tuple[str, ...], cost: float,
+    kind: type[AskTell] = EGL,
+) -> None:  # fmt: skip
     def entry(run: Run) -> None:
-        _ask_tell(run, EGL, settings(run.n))
+        _ask_tell(run, kind, settings(run.n))
 
     entry.__doc__ = text
     algorithm(name, needs=needs, cost=cost)(entry)
@@ -48,10 +57,29 @@ def auto(run: Run) -> None:
     _ask_tell(run, AutoEGL, None)
 
 
+@algorithm("continuation", cost=0.07)
+def continuation(run: Run) -> None:
+    """Gaussian continuation alone, planned over the budget; ends when its last descent has converged."""
+    _ask_tell(run, ALONE["gaussian-continuation"], None)
+
+
 _egl("egl-constant", lambda n: EGLSettings(model="constant"), "One gradient for the whole region.", (), 0.05)
 _egl("egl-affine", lambda n: EGLSettings(model="affine"), "Gradient affine in the point.", (), 0.4)
-_egl("egl-fc", lambda n: trained("fc"), "Fully connected network, our settings.", _TORCH, 0.6)
-_egl("egl-spline", lambda n: trained("spline"), "Spline network, our settings.", _TORCH, 0.8)
+_egl(
+    "egl-planned", lambda n: EGLSettings.planned(n, model="constant"), "One gradient, planned zoom, shaped regions.",
+    (), 0.1,
+)  # fmt: skip
+_egl("egl-fc", lambda n: trained("fc", n), "Fully connected network, our settings.", _TORCH, 0.6)
+_egl("egl-spline", lambda n: trained("spline", n), "Spline network, our settings.", _TORCH, 0.8)
+_egl("igl-fc", lambda n: trained_indirectly("fc", n), "IGL, fully connected: the partner of egl-fc.", _TORCH, 0.6, IGL)
+_egl(
+    "igl-spline",
+    lambda n: trained_indirectly("spline", n),
+    "IGL, splines: the partner of egl-spline.",
+    _TORCH,
+    0.8,
+    IGL,
+)
 _egl("egl-paper", lambda n: EGLSettings.paper_coco(n), "Table 1 of the paper: splines.", _TORCH, 100.0)
 _egl("egl-paper-fc", lambda n: EGLSettings.paper_coco(n, model="fc"), "Table 1, fully connected.", _TORCH, 50.0)
 
@@ -68,13 +96,7 @@ for _name, _text, _cost in (("fc", "fully connected", 2.7), ("spline", "splines"
 _egl("egl-authors", lambda n: EGLSettings.authors_code(n), "What the authors' runs did.", _TORCH, 200.0)
 
 
-@algorithm("igl", needs=_TORCH, cost=0.6)
-def igl(run: Run) -> None:
-    """Indirect gradient learning: the values are learned, the step follows the network's gradient."""
-    _ask_tell(run, IGL, IGLSettings(training_steps=_TRAINING["fc"]))
-
-
-@algorithm("igl-table1-fc", needs=_TORCH, cost=2.6)
-def igl_table1_fc(run: Run) -> None:
-    """IGL with table 1, fully connected, 64 points a training step: the partner of egl-table1-fc."""
-    _ask_tell(run, IGL, TABLE_1_SETTINGS["igl-table1-fc"](run.n))
+_egl(
+    "igl-table1-fc", TABLE_1_SETTINGS["igl-table1-fc"], "IGL with table 1, fully connected: partner of egl-table1-fc.",
+    _TORCH, 2.6, IGL,
+)  # fmt: skip

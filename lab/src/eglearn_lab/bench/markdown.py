@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from .page import Block, Chapter, Code, Folded, Items, Page, Picture, Section, Table
 
 
-def render(page: Page, folder: str) -> str:
-    """The whole page; ``folder`` is where the page finds its pictures."""
-    parts = [f"# {_plain(page.title)}", "Written by `eglearn bench report` from the results; do not edit."]
+def render(page: Page, folder: str, by: str = "eglearn bench report") -> str:
+    """The whole page; ``folder`` is where the page finds its pictures, ``by`` the command that writes it."""
+    parts = [f"# {_plain(page.title)}", f"Written by `{by}` from the results; do not edit."]
     parts += [_plain(page.facts), *([_items(page.lead)] if page.lead.items else [])]
     for chapter in page.chapters:
         parts += _chapter(chapter, folder)
@@ -42,7 +42,9 @@ def _block(block: Block, folder: str) -> str:
             return "\n\n".join(inside)
         case Picture():
             words = _plain(block.words).translate({ord("["): "(", ord("]"): ")"})
-            return f"![{words}]({folder}/{block.path.name})\n\n{_plain(block.note)}"
+            # A picture that another command has drawn stands in that command's folder.
+            place = folder if block.path.parent.name == folder.rpartition("/")[2] else block.path.parent.name
+            return f"![{words}]({place}/{block.path.name})\n\n{_plain(block.note)}"
 
 
 def _items(items: Items) -> str:

@@ -297,6 +297,11 @@ class Objective:
         return self.record.evaluations
 
     @property
+    def noisy(self) -> bool:
+        """Whether evaluations are random."""
+        return self.problem.noisy
+
+    @property
     def solved(self) -> bool:
         """Whether the last of COCO's targets is reached: no score can change any more, so the run ends.
 

@@ -14,9 +14,10 @@ from eglearn.cli.options import Whole
 
 from .bench_grid import check_algorithms, check_observe, load_plugins, make_grid, usable_cores
 from .bench_running import Board, benchmark, has_results, snapshot_summary, summary, take_all
+from .bench_wild import is_suite_folder, own_suites, report_suite, run_suite
 from .needs import need
 
-bench_app = App(name="bench", help="Run benchmarks on COCO's problems and report on them.", help_format="plaintext")
+bench_app = App(name="bench", help="Run benchmarks and report on them.", help_format="plaintext")
 _Flag = Parameter(negative="", show_default=False)
 
 
@@ -36,6 +37,7 @@ def run(
     workers: Whole | None = None,
     dask: str | None = None,
     observe: str | None = None,
+    set_aside: Annotated[bool, _Flag] = False,
     plugin: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None,
     quiet: Annotated[bool, _Flag] = False,
 ) -> int:
@@ -58,7 +60,7 @@ def run(
     instances
         Instance numbers. [default: 1-5]
     algorithms
-        Algorithm names, separated by commas; 'eglearn bench list' shows them.
+        Algorithm names, separated by commas; 'eglearn bench list' shows them. [default for wild: auto and its rivals]
     ablation
         A named experiment from 'eglearn bench list'. It sets the algorithms and, unless given, problems and budget.
     paper_index
@@ -73,16 +75,30 @@ def run(
         Address of a Dask scheduler; its workers then do the runs.
     observe
         Also write COCO's official data to this folder, for cocopp.
+    set_aside
+        For wild: run the half of the problems that is kept for a last check.
     plugin
         Modules that register more algorithms; the current folder is searched too.
     quiet
         Show only the result, no progress.
     """
-    need("benchmarks need", "cocoex", "pyarrow", by="eglearn-lab[bench]")
+    own = suite in own_suites()
+    need("benchmarks need", *(() if own else ("cocoex",)), "pyarrow", by="eglearn-lab[bench]")
     workers = usable_cores() if workers is None else workers
     if workers < 1:
         raise Usage(f"--workers {workers}: it must be 1 or more")
     plugins = load_plugins(plugin or [])
+    if suite is not None and own:
+        if any(option is not None for option in (dims, functions, instances, ablation, paper_index, budget, observe)):
+            raise Usage(
+                f"--suite {suite} has problems with their own dimensions and budgets: give algorithms and seeds"
+            )
+        shown = Display(Board(), None if quiet else sys.stdout)
+        return run_suite(
+            out, suite, algorithms, seeds, set_aside, workers=workers, plugins=plugins, display=shown
+        )  # fmt: skip
+    if set_aside:
+        raise Usage("--set-aside is for the suite wild: COCO's problems are chosen by --instances")
     grid = make_grid(
         suite=suite, dims=dims, functions=functions, instances=instances, algorithms=algorithms, ablation=ablation,
         paper_index=paper_index, budget=budget, seeds=seeds,
@@ -127,6 +143,8 @@ def report(first: str, /, *more: str, out: str | None = None, markdown: str | No
     for path in paths:
         if not has_results(path):
             raise Failure(f"{path} holds no benchmark: give folders that 'eglearn bench run' wrote")
+    if is_suite_folder(paths[0]):
+        return report_suite(paths, markdown)
     from ..bench.report import write_markdown, write_report
 
     folder = paths[0] if paths[0].is_dir() else paths[0].parent
@@ -142,6 +160,36 @@ def report(first: str, /, *more: str, out: str | None = None, markdown: str | No
     return 0
 
 
+@bench_app.command
+def paper(first: str, /, *more: str, out: str) -> int:
+    """Write the page about the paper: its figures redrawn, its claims judged.
+
+    Parameters
+    ----------
+    first
+        A folder written by 'eglearn bench run', or a Parquet file.
+    more
+        More of them.
+    out
+        The Markdown file; its figures go into a folder beside it.
+    """
+    need("benchmarks need", "pyarrow", "matplotlib", by="eglearn-lab[bench]")
+    paths = [Path(name) for name in (first, *more)]
+    for path in paths:
+        if not has_results(path):
+            raise Failure(f"{path} holds no benchmark: give folders that 'eglearn bench run' wrote")
+    if Path(out).suffix != ".md":
+        raise Usage(f"--out {out}: it must end in .md, and its figures go into a folder of its name")
+    from ..bench.paper import write_paper
+
+    try:
+        page = write_paper(paths, out)
+    except ValueError as error:
+        raise Failure(str(error)) from error
+    sys.stdout.write(f"{page} written\n")
+    return 0
+
+
 @bench_app.command(name="list")
 def show_list() -> int:
     """List the suites, algorithms and ablations."""
@@ -153,6 +201,7 @@ def show_list() -> int:
     from ..bench.ablations import ABLATIONS
     from ..bench.algorithms import ALGORITHMS
     from ..bench.problems import SUITES
+    from ..bench.wild_runs import problems_of
 
     def table(title: str, *columns: str) -> Table:
         made = Table(*columns, title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
@@ -162,6 +211,10 @@ def show_list() -> int:
     suites = table("Suites", "name", "functions", "dimensions")
     for name, (functions, dims) in SUITES.items():
         suites.add_row(name, f"{functions[0]}-{functions[-1]}", ", ".join(map(str, dims)))
+    for name in own_suites():
+        every = problems_of(name).values()
+        sizes = f"{min(p.n for p in every)} to {max(p.n for p in every)}"
+        suites.add_row(name, f"{len(every)} problems, half of them set aside", sizes)
     variants = {name for item in ABLATIONS.values() for name in item.algorithms}
     algorithms, reasons = table("Algorithms", "name", "needs", "usable", "what it is"), []
     for name, entry in sorted(ALGORITHMS.items()):

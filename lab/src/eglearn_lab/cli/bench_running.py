@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eglearn.cli.display import Display, View, bar, duration
+from eglearn.cli.display import Display, View, bar
 from eglearn.cli.errors import ALL_FAILED, STORE, Failure
+from eglearn.progress import duration
 from eglearn.result import counted
 
 from .bench_grid import Grid
@@ -78,7 +79,7 @@ class Board(View["Progress"]):
 
 
 @contextmanager
-def _told(dask: str | None = None) -> Iterator[None]:
+def told(dask: str | None = None) -> Iterator[None]:
     """What can go wrong around the runs, as a sentence."""
     from ..runner import CannotBegin, FolderInUse, FolderRefused
 
@@ -110,7 +111,7 @@ def benchmark(
     jobs, finished = grid.jobs(), _finished(Path(out))
     display.progress.total = len(jobs)
     display.progress.done = sum(job.key in finished for job in jobs)
-    with _told(dask), display.shown():
+    with told(dask), display.shown():
         return run_grid(out, jobs, workers=workers, progress=display, observe=observe, plugins=plugins, dask=dask)
 
 
@@ -127,7 +128,7 @@ def take_all(out: str, grid: Grid, display: Display[Board], workers: int) -> Any
         for instance in instances
     ]
     display.progress.total = len(problems) * len(grid.seeds)
-    with _told(), display.shown():
+    with told(), display.shown():
         return take_snapshots(out, problems, grid.budget, grid.snapshots, grid.seeds, workers=workers, progress=display)
 
 
@@ -152,6 +153,8 @@ def _finished(path: Path) -> set[tuple[Any, ...]]:
 
 def _describe(row: Row) -> str:
     who = row.get("algorithm", "snapshots")
+    if "problem" in row:
+        return f"{who} on {row['problem']}: {row['error'] or format(row['judged'], '.5g')}"
     which = f"{who} on {row['suite']} f{row['function']} {row['dimension']}-D instance {row['instance']}"
     if row["status"] in ("failed", "killed"):
         return f"{which}: {row['error']}"

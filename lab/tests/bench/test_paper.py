@@ -1,0 +1,59 @@
+"""The page about the paper."""
+
+import numpy as np
+import pytest
+from lab.tests.bench.made_up import parquet, rows
+
+from eglearn_lab.bench import authors
+from eglearn_lab.bench.paper import with_the_budget, write_paper
+from eglearn_lab.bench.paper_figures import BUDGET, comparable
+from eglearn_lab.bench.result_table import Results
+
+FULL = {"functions": range(1, 25), "instances": (1,), "n": 40, "budget": BUDGET}
+BASELINES = ("nelder-mead", "slsqp", "powell", "cg", "bfgs", "cma")
+
+
+def made_up():
+    ours = {"egl-fc": lambda f, i: 0.1 if f > 5 else 20.0, "igl-fc": 50.0}
+    runs = rows(ours | dict.fromkeys(BASELINES, 30.0), **FULL)
+    return runs + rows({f"authors-{b}": 60.0 for b in BASELINES}, **FULL)
+
+
+def test_the_page_shows_figures_verdicts_and_commands(tmp_path):
+    folder = tmp_path / "experiments"
+    folder.mkdir()
+    (folder / "continuity.md").write_text(
+        "# continuity\n\nA question.\n\n1. The paper: it is so.\n\n   Measured: 3.\n\n   **It holds.**\n"
+    )
+    page = write_paper(parquet(tmp_path / "runs.parquet", made_up()), tmp_path / "paper.md")
+    text = page.read_text()
+    for name in ("figure-3", "figure-4a", "where", "protocols-40"):
+        assert f"](paper/{name}.png)" in text
+        assert (tmp_path / "paper" / f"{name}.png").stat().st_size > 5000
+    assert "](experiments/continuity.png)" in text
+    assert "| it is so. | **It holds** |" in text
+    assert "| Explicit learning beats indirect learning (IGL). | **held here (egl-fc)** |" in text
+    assert "eglearn bench run --out results/coco/figure-3" in text
+    assert "closer on 19 of" not in text.split("## The benchmarks")[0]  # by group, not in all
+    assert "**Multimodal:** egl-fc ends at 0.0005 of the first gap, one CMA-ES run at 0.15; closer on 5 of 5" in text
+
+
+def test_only_runs_with_the_papers_budget_stand_for_egl():
+    runs = Results.from_rows(rows({"egl-fc": 1.0, "cma": 1.0}, budget=15_000))
+    assert set(with_the_budget(runs).algorithms) == {"cma"}
+
+
+def test_who_lacks_a_function_is_not_compared():
+    runs = Results.from_rows(rows({"egl-fc": 1.0, "cma": 1.0}, **FULL) + rows({"igl-fc": 1.0}, n=40, budget=BUDGET))
+    assert set(comparable(runs, 40).algorithms) == {"egl-fc", "cma"}
+
+
+@pytest.mark.parametrize(("f_opt", "expected"), [(10.0, False), (-10.0, True), (1e4, True)])
+def test_the_authors_test_is_relative_to_the_best_value(f_opt, expected):
+    runs = Results.from_rows(rows({"a": 0.0, "b": 0.5}, functions=(1,), instances=(1,), f_opt=f_opt))
+    assert dict(zip(runs["algorithm"].tolist(), authors.success(runs).tolist(), strict=True)) == {
+        "a": True,
+        "b": expected,
+    }
+    far = Results.from_rows(rows({"a": 0.0, "b": 1.5}, functions=(1,), instances=(1,), f_opt=-10.0))
+    assert np.sum(authors.success(far)) == 1
