@@ -24,7 +24,8 @@ wheel-check: .venv/dev
 
 # What is too slow for every landing: a hundred kills instead of twenty, a fault at every operation on a file, a power cut
 # after each, thousands of damaged files. The last line says how many faults were survived.
-SOAK := tests/store/test_faults.py tests/store/test_damage.py tests/store/test_processes.py tests/test_run.py
+SOAK := tests/store/test_faults.py tests/store/test_damage.py tests/store/test_processes.py tests/test_run.py \
+  tests/test_flight.py
 soak: .venv/dev
 	EGLEARN_SOAK=1 EGLEARN_KILLS=100 EGLEARN_ROUNDS=300 OMP_NUM_THREADS=1 $(PY) -m pytest -q --timeout=3000 $(SOAK) \
 	  -k "faults or damage or moment or killed"
@@ -38,6 +39,7 @@ EXPERIMENTS := mean-gradient-1d mean-gradient-2d spline-vs-fc controllable-accur
 
 docs: .venv/dev
 	OMP_NUM_THREADS=1 $(PY) docs/how_it_works.py
+	OMP_NUM_THREADS=1 $(PY) docs/history.py
 	for name in $(EXPERIMENTS); do \
 	  OMP_NUM_THREADS=1 .venv/bin/eglearn experiment $$name --out build/experiments --docs docs/experiments || exit 1; done
 	$(PY) -m eglearn_lab.experiments.latent page results/latent-garments docs/experiments

@@ -1,4 +1,4 @@
-"""The figures of the README that come from runs of the default: its example, and the same function made harder."""
+"""The figures of README and guide that come from runs of the default: their example, and the same made harder."""
 
 from __future__ import annotations
 

@@ -30,9 +30,9 @@ def store_seconds(path: Path, x: np.ndarray, batches: int, every: int) -> float:
     with Store(path, {"seed": 0}) as store:
         for batch in range(batches):
             for row in range(len(x)):
-                store.record(batch, row, x[row], Outcome(1.5 + row, seconds=0.001, worker="serial"))
+                store.record(batch * len(x) + row, x[row], Outcome(1.5 + row, seconds=0.001, worker="serial"))
             checkpoint = state if every and batch % every == every - 1 else None
-            store.end_batch(batch, checkpoint, {"best": 1.5, "eps": 0.1})
+            store.save((batch + 1) * len(x), {"best": 1.5, "eps": 0.1}, checkpoint)
     return time.perf_counter() - begin
 
 

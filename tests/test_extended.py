@@ -31,7 +31,7 @@ def value(fun, x):
 
 
 def points(path):
-    return [(e.batch, e.row, e.x.tobytes(), e.outcome.y) for e in History(path).evaluations()]
+    return [(e.order, e.index, e.x.tobytes(), e.outcome.y) for e in History(path).evaluations()]
 
 
 @settings(max_examples=40, deadline=None)

@@ -4,16 +4,19 @@ Every later version must read them, too: they stand for what users have. A new f
 code that reads the older ones. ``tests/fixtures/make.py`` wrote them.
 """
 
+import json
 import shutil
 
 import numpy as np
 import pytest
 from tests.fixtures.make import ARGUMENTS, BATCHES, BOUNDS, HERE, sphere
 
-from eglearn import Status, minimize
+from eglearn import minimize
 from eglearn.algorithms import ALGORITHMS
+from eglearn.cli import main
+from eglearn.report import write_report
 from eglearn.serialize import loads
-from eglearn.store import History
+from eglearn.store import History, StoreError
 
 STATES = sorted(HERE.glob("state-*.bin"))
 RUNS = sorted(HERE.glob("run-*.egl"))
@@ -47,23 +50,27 @@ def test_a_state_is_read_and_goes_on(path, name):
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
-def test_a_run_goes_on_without_evaluating_anything_again(path, tmp_path):
+def test_a_run_can_be_read(path, tmp_path, capsys):
+    evaluations = list(History(path).evaluations())
+    assert len(evaluations) > 150
+    assert [e.index for e in evaluations] == list(range(len(evaluations)))
+    assert all(e.outcome.y == sphere(e.x) for e in evaluations)
+    rows = History(path).progress()
+    assert [row["nfev"] for row in rows] == sorted({row["nfev"] for row in rows})
+    assert rows[-1]["best"] == min(e.outcome.y for e in evaluations[: rows[-1]["nfev"]])
+    assert main(["show", str(path), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["evaluations"], shown["status"]) == (len(evaluations), "CALLBACK")
+    write_report(path, tmp_path / "run.html")
+    assert f"{len(evaluations)} of 300" in (tmp_path / "run.html").read_text()
+    assert main(["export", str(path), "--to", str(tmp_path / "run.csv")]) == 0
+    table = (tmp_path / "run.csv").read_text().splitlines()
+    assert (table[0].split(",")[:2], len(table)) == (["index", "y"], len(evaluations) + 1)
+
+
+def test_a_run_from_before_points_had_numbers_is_not_continued(tmp_path):
     copy = tmp_path / "run.egl"
-    shutil.copyfile(path, copy)
-    before = list(History(copy).evaluations())
-    count = len(before)
-    assert count == 199
-    assert all(e.outcome.y == sphere(e.x) for e in before)
-    new = []
-
-    def watched(x):
-        new.append(x.tobytes())
-        return sphere(x)
-
-    result = minimize(watched, **ARGUMENTS, store=copy, fingerprint="any")
-    assert (result.status, result.nfev, len(new)) == (Status.BUDGET, 300, 300 - count)
-    assert result.fun <= min(e.outcome.y for e in before)
-    after = list(History(copy).evaluations())
-    assert [e.x.tobytes() for e in after[:count]] == [e.x.tobytes() for e in before]
-    assert [e.x.tobytes() for e in after[count:]] == new
-    assert min(e.batch for e in after[count:]) == max(e.batch for e in before) + 1
+    shutil.copyfile(HERE / "run-5.egl", copy)
+    with pytest.raises(StoreError, match=r"can be read, but not continued, since it has format 1: .* commit f660b58"):
+        minimize(sphere, **ARGUMENTS, store=copy, fingerprint="any")
+    assert copy.read_bytes() == (HERE / "run-5.egl").read_bytes()

@@ -55,7 +55,7 @@ def failures(path):
 
 def test_an_executor_that_breaks_ends_the_run_and_a_new_one_continues_it(module, tmp_path):
     path, spawn = tmp_path / "run.egl", multiprocessing.get_context("spawn")
-    options = {"budget": 100, "retries": 3, "store": path}
+    options = {"budget": 100, "retries": 3, "store": path, "width": 1}
     with ProcessPoolExecutor(2, mp_context=spawn) as executor:
         broken = minimize(module.dies_once, BOX, workers=executor, **options)
         assert broken.status is Status.WORKERS
@@ -87,7 +87,7 @@ def test_a_closed_client_and_a_dead_scheduler(module, tmp_path, monkeypatch):
                 if intermediate_result.nit == 2:
                     client.close()
 
-            part = minimize(module.f, BOX, budget=60, workers=client, store=path, callback=close)
+            part = minimize(module.f, BOX, budget=60, workers=client, width=1, store=path, callback=close)
             assert (part.status, part.nit, part.n_failed) == (Status.WORKERS, 2, 0)
             assert "Dask lost the point" in part.message
             with distributed.Client(cluster.address) as client:
@@ -97,7 +97,7 @@ def test_a_closed_client_and_a_dead_scheduler(module, tmp_path, monkeypatch):
                         cluster.scheduler.kill()
 
                 logging.getLogger("distributed").setLevel(logging.CRITICAL)
-                part = minimize(module.f, BOX, budget=60, workers=client, store=path, callback=kill)
+                part = minimize(module.f, BOX, budget=60, workers=client, width=1, store=path, callback=kill)
                 assert part.status is Status.WORKERS
                 assert 4 <= part.nit <= 5  # what was on the way when it died may have arrived
     assert failures(path) == []

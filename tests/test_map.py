@@ -13,7 +13,10 @@ from eglearn import minimize
 
 TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
 # The rooms that the list leaves out.
-ELSEWHERE = ("run", "loop", "recall", "evaluation", "store", "state", "settings", "serialize", "result")
+ELSEWHERE = (
+    "run", "loop", "recall", "evaluation", "store", "state", "settings", "serialize", "result", "history", "narration",
+    "objective", "stop_rules", "warm_start", "control",
+)  # fmt: skip
 
 
 def drawn(column):

@@ -17,12 +17,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.browser import Browser
 
 from eglearn import EGL, AutoEGL, ConvergentEGL, ConvergentSettings, EGLSettings, Result, minimize
 from eglearn.evaluation.base import Outcome
 from eglearn.report import write_report
-from eglearn.report.charts import Axis, thin
-from eglearn.report.markup import data, duration, tag
+from eglearn.report.axes import Axis
+from eglearn.report.charts import thin
+from eglearn.report.markup import data, duration, measured, tag
 from eglearn.store import Store, StoreError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a store needs POSIX file locks")
@@ -30,7 +32,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a store needs P
 HOSTILE = (
     "mesh </script><script>document.title='owned'</script><img src=x onerror=document.title='owned'> \" ' & broken"
 )
-CHARTS = ("convergence", "region", "model", "raw", "mapped", "failures", "timing")
+CHARTS = ("convergence", "parallel", "slices", "region", "model", "raw", "mapped", "failures", "timing")
 OF_THE_PAPER = {"model", "mapped"}  # not in a page of AutoEGL
 QUIET = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
@@ -89,8 +91,9 @@ def browse(chromium: str, page: Path, *options: str) -> tuple[str, list[str]]:
 def checked(text: str) -> Page:
     """A page, checked for what every report must hold."""
     page = Page(text)
-    ids = {attributes.get("id") for _, attributes in page.elements}
-    assert ids >= {*CHARTS, "problem", "versions", "settings"} - OF_THE_PAPER
+    assert {"header", "recommended", "problem"} <= {attributes.get("id") for _, attributes in page.elements}
+    for name in (*CHARTS, "versions", "settings"):  # a card has something in it, or it is not there
+        assert name not in page.html or re.search("<path|<td", page.html[name]), name
     assert not re.search(r"@import|url\(", text)
     for name, attributes in page.elements:
         for key in ("src", "href", "srcset", "action", "xlink:href", "data"):
@@ -139,7 +142,7 @@ def test_a_run_with_failures(chromium: str, flaky_run: tuple[Path, Result]) -> N
     dom, page = opened(chromium, store)
 
     assert "1,500 of 1,500" in dom
-    assert f'<dd class="big">{result.fun:.8g}</dd>' in dom
+    assert f'<p class="big">{result.fun:.8g}</p>' in dom
     assert f'<dd class="big">{result.n_failed}</dd>' in dom
     assert "budget used" in dom
     assert "noise" not in page.inside
@@ -163,7 +166,7 @@ def test_a_run_with_failures(chromium: str, flaky_run: tuple[Path, Result]) -> N
     # settings that differ are marked, the best point can be copied exactly
     marked = re.findall(r'<tr class="changed"><th><code>(\w+)</code></th><td><code>([^<]*)', dom)
     assert marked == [("epsilon", "0.5"), ("replay", "16")]
-    assert json.loads(page.inside["best-x"]) == result.x.tolist()
+    assert json.loads(page.inside["recommended-x"]) == result.x.tolist()
     # what the objective said is text
     assert HOSTILE in page.inside["failures"]
     assert html.escape(HOSTILE) in store.with_suffix(".html").read_text(encoding="utf-8")
@@ -189,7 +192,7 @@ def test_the_read_out_follows_the_pointer(chromium: str, tmp_path: Path, flaky_r
     dom, console = browse(chromium, out, "--dump-dom", "--window-size=500,900")
     assert console == []
     tips = re.findall(r'<div class="tip"[^>]*>(.*?)</div></div>', dom)
-    assert len(tips) == len(CHARTS)
+    assert len(tips) == len(CHARTS) - 1 + 6  # a slice for each of six variables
     assert "evaluations: 1500" in tips[0]
     assert f"best so far: {result.fun:.5g}" in tips[0]
 
@@ -204,6 +207,56 @@ def test_it_is_drawn(chromium: str, tmp_path: Path, flaky_run: tuple[Path, Resul
     assert picture.stat().st_size > 20_000  # an empty page takes a few thousand
 
 
+@pytest.mark.parametrize("dark", [False, True])
+def test_on_a_phone_nothing_scrolls_sideways(
+    chromium: str, tmp_path: Path, flaky_run: tuple[Path, Result], dark: bool
+) -> None:
+    out = tmp_path / "run.html"
+    write_report(flaky_run[0], out)
+    with Browser(chromium) as browser:
+        for width in (400, 1200):
+            browser.look(width=width, dark=dark)
+            browser.open(out.as_uri())
+            assert browser.sideways() == []
+            assert browser.run("document.documentElement.scrollWidth") == width
+            ground, ink = browser.run("(s => [s.backgroundColor, s.color])(getComputedStyle(document.body))")
+            assert (brightness(ground) < brightness(ink)) == dark
+            # curves have a colour of their own, and stand out
+            strokes = browser.run("[...document.querySelectorAll('.line')].map(e => getComputedStyle(e).stroke)")
+            paper = browser.run("getComputedStyle(document.querySelector('.card')).backgroundColor")
+            assert all(abs(brightness(stroke) - brightness(paper)) > 60 for stroke in strokes)
+        assert browser.complaints == []
+
+
+def brightness(colour: str) -> float:
+    red, green, blue = map(int, re.findall(r"\d+", colour)[:3])
+    return 0.3 * red + 0.59 * green + 0.11 * blue
+
+
+def test_points_are_shown(chromium: str, tmp_path: Path) -> None:
+    store = tmp_path / "run.egl"
+    far = np.array([0.0, 0.0, 4.0, *[0.0] * 12, -4.0, *[0.0] * 4])  # two of twenty variables have to move
+    bounds = [(-5, 5)] * 18 + [(2, 2)] * 2
+    result = minimize(lambda x: float(np.sum((x - far)[:18] ** 2)), bounds, budget=1500, store=store)
+    _, page = opened(chromium, store)
+    names = re.findall(r"x\[(\d+)\]", page.inside["slices"])
+    assert {"2", "15"} <= set(names)
+    assert len(set(names)) == 8
+    assert not {"18", "19"} & set(re.findall(r"x\[(\d+)\]", page.inside["parallel"]))  # fixed ones
+    assert "the 12 of 18 variables that moved farthest" in page.inside["parallel"]
+    stops = json.loads(re.findall(r'\{"x".*\}', page.inside["parallel"])[0])["rows"]
+    assert {name: text.split(" ")[0] for _, name, (text, _) in stops}["x[2]"] == f"{result.x[2]:.6g}"
+    # without points, no such charts
+    minimize(flaky, [(-5, 5)] * 3, budget=50, store=tmp_path / "none.egl", keep_x="none")
+    _, page = opened(chromium, tmp_path / "none.egl")
+    assert not {"parallel", "slices"} & set(page.inside)
+    # one variable has no neighbour to be joined with; one without bounds reaches as far as its points
+    minimize(lambda x: float(x[0] ** 2), [(None, None)], x0=[3], scale=1, budget=50, store=tmp_path / "one.egl")
+    _, page = opened(chromium, tmp_path / "one.egl")
+    assert "parallel" not in page.inside
+    assert "nan" not in page.html["slices"]
+
+
 def test_a_page_shows_what_its_algorithm_does(chromium: str, tmp_path: Path) -> None:
     class Own(EGL):
         """Of a user's class nothing is known."""
@@ -216,13 +269,13 @@ def test_a_page_shows_what_its_algorithm_does(chromium: str, tmp_path: Path) -> 
         tables[algorithm] = re.findall(r"<th><code>(\w+)</code></th>", dom)
     every = [field.name for field in dataclasses.fields(EGLSettings)]
     for algorithm in (EGL, Own):
-        assert set(CHARTS) <= set(pages[algorithm].inside)
+        assert set(CHARTS) - set(pages[algorithm].inside) == {"failures"}  # none failed
         assert sorted(tables[algorithm]) == sorted(every)
     page = pages[AutoEGL]
     assert not OF_THE_PAPER & set(page.inside)
     assert tables[AutoEGL] == ["m"]
     page, table = pages[ConvergentEGL], tables[ConvergentEGL]
-    assert set(CHARTS) - set(page.inside) == {"mapped"}
+    assert set(CHARTS) - set(page.inside) == {"mapped", "failures"}
     assert sorted(table) == sorted(field.name for field in dataclasses.fields(ConvergentSettings))
     for page in (pages[AutoEGL], pages[ConvergentEGL]):
         text = "".join(words for name, words in page.inside.items() if name != "settings")
@@ -261,19 +314,20 @@ def test_noise(chromium: str, tmp_path: Path) -> None:
     assert result.progress["noisy"] == 1
     _, page = opened(chromium, store)
     value = result.progress["candidate"]
-    assert page.inside["noise"].startswith("Recommended is x_favorite")
-    assert f"[{result.x_favorite[0]:.6g}, " in page.inside["noise"]
-    assert page.inside["noise"].endswith(f", ...], estimated value {value:.6g}.")
-    assert f"recommended xestimated value {value:.8g}" in page.inside["problem"]
+    told, error = page.inside["recommended"], result.progress["candidate_error"]
+    assert 0.01 < error < 1
+    assert f"Recommended point{measured(value, error)}estimated value, with its standard error" in told
+    assert f"The lowest value, {result.fun:.6g} at evaluation" in told
     assert json.loads(page.inside["recommended-x"]) == result.x_favorite.tolist()
+    assert json.loads(page.inside["lowest-x"]) == result.x.tolist()
     assert "since noise was found, estimate at x_favorite" in page.inside["convergence"]
     # before its end, the point is not in the file
     with sqlite3.connect(store) as db:
         db.execute("DELETE FROM meta WHERE key = 'result'")
     db.close()
     _, page = opened(chromium, store)
-    assert page.inside["noise"] == "Values are noisy: the best value is partly luck."
-    assert f"recommended xestimated value {value:.8g}" in page.inside["problem"]
+    assert f"Recommended so far{measured(value, error)}" in page.inside["recommended"]
+    assert "The point is in the file when the run has ended." in page.inside["recommended"]
     assert "recommended-x" not in page.inside
 
 
@@ -281,7 +335,8 @@ def test_without_an_evaluation(chromium: str, tmp_path: Path) -> None:
     minimize(flaky, [(-5, 5)] * 3, budget=0, store=tmp_path / "none.egl")
     dom, page = opened(chromium, tmp_path / "none.egl")
     assert "0 of 0" in dom
-    assert "Nothing to show" in page.inside["convergence"]
+    assert not {*CHARTS} & set(page.inside)
+    assert "Nothing is evaluated yet." in page.inside["recommended"]
     with Store(tmp_path / "begun.egl", {"seed": 0}):
         pass
     dom, page = opened(chromium, tmp_path / "begun.egl")
@@ -294,7 +349,7 @@ def test_one_of_everything(chromium: str, tmp_path: Path, algorithm: type[AutoEG
     settings = algorithm.settings_class()(m=5)
     minimize(lambda x: 7.0, [(-5, 4)], budget=1, store=store, algorithm=algorithm, settings=settings)
     dom, page = opened(chromium, store)
-    for words in (" · 1 dimension · ", "in 1 batch<", "The best point (1 coordinate)", "<th>1 coordinate</th>"):
+    for words in (" · 1 dimension · ", "in 1 batch<", " (1 coordinate)</summary>", "<th>1 coordinate</th>"):
         assert words in dom
     assert "the only value" in page.inside["raw"]
     used = 1 if algorithm is AutoEGL else len(dataclasses.fields(EGLSettings))
@@ -309,22 +364,22 @@ def test_all_failed(chromium: str, tmp_path: Path) -> None:
     result = minimize(fails, [(-5, 5)] * 3, budget=500, store=tmp_path / "run.egl")
     dom, page = opened(chromium, tmp_path / "run.egl")
     assert "all failed" in dom
-    assert "no evaluation succeeded" in dom
+    assert "No evaluation succeeded." in page.inside["recommended"]
     assert f'<dd class="big">{result.n_failed}</dd>' in dom
     assert "other messages" in page.inside["failures"]
-    assert "Nothing to show" in page.inside["convergence"]
+    assert set(page.inside) & {*CHARTS} == {"region", "failures", "timing"}
 
 
 def test_one_batch_that_is_still_going_on(chromium: str, tmp_path: Path) -> None:
     with Store(tmp_path / "run.egl", {"budget": 100, "seed": 0}, {"numpy": "1<2"}) as store:
         for row in range(10):
-            store.record(0, row, np.array([row, -1.5]), Outcome(3.0 + row))
-        store.end_batch(0, None, {"best": 3.0, "candidate": 4.0, "epsilon": 0.1, "seconds_evaluating": 2.0})
-        store.record(1, 0, np.array([7.25, 1e-300]), Outcome(2.5))
+            store.record(row, np.array([row, -1.5]), Outcome(3.0 + row))
+        store.save(row + 1, {"best": 3.0, "candidate": 4.0, "epsilon": 0.1, "seconds_evaluating": 2.0}, None)
+        store.record(row + 1, np.array([7.25, 1e-300]), Outcome(2.5))
         dom, page = opened(chromium, tmp_path / "run.egl")  # a reader beside the writer
     assert "11 of 100" in dom
-    assert "not finished" in dom
-    assert json.loads(page.inside["best-x"]) == [7.25, 1e-300]
+    assert '<dd class="big">running</dd>' in dom
+    assert json.loads(page.inside["recommended-x"]) == [7.25, 1e-300]
     assert "line dot" in page.html["region"]
     assert "1<2" in page.inside["problem"] + page.inside["versions"]
 
@@ -359,7 +414,7 @@ def test_large_small_and_negative_values(
     write_report(store, out)
     text = out.read_text(encoding="utf-8")
     page = checked(text)
-    assert f'<dd class="big">{result.fun:.8g}</dd>' in text
+    assert f'<p class="big">{result.fun:.8g}</p>' in text
     assert words in page.inside["convergence"]
     for name in ("convergence", "region", "raw", *(["mapped"] if algorithm is EGL else [])):
         assert "NaN" not in page.inside[name]
@@ -369,10 +424,10 @@ def test_large_small_and_negative_values(
 def test_values_at_both_ends_of_the_numbers(chromium: str, tmp_path: Path) -> None:
     with Store(tmp_path / "v.egl", {"budget": 900, "seed": 0}) as store:
         for i, y in enumerate([1.7e308, -1.7e308, 0.0, -0.0, 5e-324, -1e300, 1e300, math.inf, -math.inf] * 100):
-            store.record(i // 9, i % 9, np.zeros(2), Outcome(y))
-        store.end_batch(0, None, {"candidate": -1e308, "epsilon": 5e-324, "region": 1.7e308, "loss": math.inf})
+            store.record(i, np.zeros(2), Outcome(y))
+        store.save(9, {"candidate": -1e308, "epsilon": 5e-324, "region": 1.7e308, "loss": math.inf}, None)
     dom, _ = opened(chromium, tmp_path / "v.egl")
-    assert '<dd class="big">-1.7e+308</dd>' in dom
+    assert '<p class="big">-1.7e+308</p>' in dom
 
 
 def test_150_000_evaluations_stay_small_and_quick(chromium: str, tmp_path: Path) -> None:
@@ -389,17 +444,18 @@ def test_150_000_evaluations_stay_small_and_quick(chromium: str, tmp_path: Path)
         store._synced = math.inf
         store._db.execute("BEGIN")
         for i, value in enumerate(y.tolist()):
-            store.record(*divmod(i, batch), x, Outcome(value) if i % 1000 else Outcome(math.nan, f"error {i % 7}"))
+            store.record(i, x, Outcome(value) if i % 1000 else Outcome(math.nan, f"error {i % 7}"))
         store._db.execute("COMMIT")
         for k in range(150_000 // batch):
-            store.end_batch(k, None, {"candidate": level[k], "epsilon": 0.1, "region": level[k], "loss": 1.0})
+            progress = {"candidate": level[k], "epsilon": 0.1, "region": level[k], "loss": 1.0}
+            store.save(batch * (k + 1), progress, None)
     write_report(path, path.with_suffix(".html"))
     assert path.with_suffix(".html").stat().st_size < 500_000
     dom, console = browse(chromium, path.with_suffix(".html"), "--dump-dom")
     page = checked(dom)
     assert console == []
     assert "150,000 of 150,000" in dom
-    assert '<dd class="big">1e-09</dd>' in dom
+    assert '<p class="big">1e-09</p>' in dom
     assert last_stop(path, "failures")[2][0] == "150"
     # the lowest and the highest value are still there, on the lower and the upper edge of the axis
     heights = [float(h) for h in re.findall(r"[L ] ?[\d.]+ ([\d.]+)", page.html["convergence"])]
@@ -419,9 +475,9 @@ def test_pauses_are_no_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with Store(tmp_path / "run.egl", {}) as store:
         for k in range(30):
             clock += 3.0 if k != 20 else 50_000.0
-            store.record(k, 0, np.zeros(2), Outcome(1.0, seconds=1.0))
-            evaluated = 0.0 if k == 10 else 1.0  # one batch was told again when the run was continued
-            store.end_batch(k, None, {"seconds_evaluating": evaluated, "seconds_learning": 0.5})
+            store.record(k, np.zeros(2), Outcome(1.0, seconds=1.0))
+            evaluated = 0.0 if k == 10 else 1.0  # one value was told again when the run was continued
+            store.save(k + 1, {"seconds_evaluating": evaluated, "seconds_learning": 0.5}, None)
     write_report(tmp_path / "run.egl", tmp_path / "run.html")
     text = (tmp_path / "run.html").read_text(encoding="utf-8")
     assert "Pauses of 13 h 53 min in total are left out." in text
@@ -435,14 +491,19 @@ def test_pauses_are_no_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     "values",
     [[], [0.0], [5.0], [-1e308, 1e308], [1e-320, 1e-300], [1e307, 1.7e308], [1.0, 1.0000001], [-3.0, -2.0], [1, 15]],
 )
-def test_axes_have_ticks_within(values: list[float], log: bool) -> None:
+def test_axes_have_ticks_within_in_one_style(values: list[float], log: bool) -> None:
     axis = Axis(np.array(values, dtype=float), log=log)
     ticks = axis.ticks()
     places = [place for place, _ in ticks]
     assert 1 <= len(ticks) <= 12
     assert all(0 <= place <= 1 for place in places)
     assert places == sorted(places)
-    assert len({text for _, text in ticks}) == len(ticks)
+    words = [text for _, text in ticks]
+    assert len(set(words)) == len(words)
+    assert not any("e" in text for text in words)
+    plain = [text for text in words if not re.search("10[⁻⁰¹²³⁴-⁹]", text)]
+    # all of them plain, or all in powers of ten, where 10⁰ needs none
+    assert plain == words or all(text == "0" or 1 <= abs(float(text)) < 10 for text in plain)
 
 
 def test_thinning_keeps_the_extremes_of_every_stretch() -> None:

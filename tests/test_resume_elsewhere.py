@@ -29,12 +29,17 @@ def stop_at(batch):
 
 def with_other_digits(monkeypatch, size):
     """Shift all points that are asked for, as another processor would, by a share of the cube's half width."""
-    propose = AskTell._to_x
+    ask = AskTell.ask
 
     def shifted(self, u):
-        return self.box.to_x(np.clip(u + size * np.sin(1e4 * u + self.nit), -1, 1)) if len(u) > 1 else propose(self, u)
+        return self.box.to_x(np.clip(u + size * np.sin(1e4 * u + self.nit), -1, 1))
 
-    monkeypatch.setattr(AskTell, "_to_x", shifted)
+    def ask_shifted(self, k=None):
+        with monkeypatch.context() as patch:
+            patch.setattr(AskTell, "_to_x", shifted)
+            return ask(self, k)
+
+    monkeypatch.setattr(AskTell, "ask", ask_shifted)
 
 
 def fails(x):
@@ -57,10 +62,10 @@ def counted():
 
 
 @pytest.mark.parametrize("keep", ["all", "none"])
-@pytest.mark.parametrize("stopped", [3, 33])
+@pytest.mark.parametrize(("width", "stopped"), [(1, 3), (1, 33), (8, 30), (8, 300)])
 @pytest.mark.parametrize("size", [1e-9, 1e-3])
-def test_a_run_goes_on_with_other_digits(tmp_path, monkeypatch, counted, size, stopped, keep):
-    options = {"bounds": BOX, "budget": BUDGET, "store": tmp_path / "run.egl", "keep_x": keep}
+def test_a_run_goes_on_with_other_digits(tmp_path, monkeypatch, counted, size, stopped, keep, width):
+    options = {"bounds": BOX, "budget": BUDGET, "store": tmp_path / "run.egl", "keep_x": keep, "width": width}
     first = minimize(counted, **options, callback=stop_at(stopped))
     stored = table_without_x(options["store"])
     with monkeypatch.context() as patch:
@@ -77,7 +82,7 @@ def test_a_run_goes_on_with_other_digits(tmp_path, monkeypatch, counted, size, s
     if keep == "all":
         assert again.fun <= first.fun
         assert again.fun == min(float(np.sum((x - 1) ** 2)) for x in counted.calls if not fails(x))
-    moved = [batch for batch, _ in table_without_x(options["store"]) if batch < 0]
+    moved = [index for index, _ in table_without_x(options["store"]) if index < 0]
     if size == 1e-9 and keep == "all":
         assert not moved  # each stored point answered the one that was asked for
     else:
@@ -92,19 +97,21 @@ def test_a_run_goes_on_with_other_digits(tmp_path, monkeypatch, counted, size, s
 
 def table_without_x(path):
     rows = History(path).evaluations()
-    return {(e.batch, e.row): (np.float64(e.outcome.y).tobytes(), e.outcome.error, e.at) for e in rows}
+    return {(e.index, e.order): (np.float64(e.outcome.y).tobytes(), e.outcome.error, e.at) for e in rows}
 
 
-def test_with_the_same_digits_a_run_that_changed_course_is_continued_exactly(tmp_path, monkeypatch):
+@pytest.mark.parametrize("width", [1, 8])
+def test_with_the_same_digits_a_run_that_changed_course_is_continued_exactly(tmp_path, monkeypatch, width):
     """What was set aside is learned from at the same place, however often the run is continued after that."""
     ends = []
+    each = 1 if width == 1 else 8  # stops are counted in groups of answers
     for name, stops in (("often.egl", (35, 36, 37, 44, 61, 62)), ("once.egl", ())):
-        options = {"bounds": BOX, "budget": BUDGET, "store": tmp_path / name}
-        minimize(f, **options, callback=stop_at(33))
+        options = {"bounds": BOX, "budget": BUDGET, "store": tmp_path / name, "width": width}
+        minimize(f, **options, callback=stop_at(33 * each))
         with monkeypatch.context() as patch:
             with_other_digits(patch, 1e-3)
             for stop in stops:
-                minimize(f, **options, callback=stop_at(stop))
+                minimize(f, **options, callback=stop_at(stop * each))
             ends.append(minimize(f, **options))
     assert same(*ends)
     assert table(tmp_path / "often.egl") == table(tmp_path / "once.egl")
@@ -123,7 +130,7 @@ def test_a_change_is_told_once(tmp_path, monkeypatch, caplog):
 
 
 def test_a_change_of_course_is_told(tmp_path, monkeypatch, caplog):
-    minimize(f, BOX, budget=300, store=tmp_path / "run.egl", callback=stop_at(25))
+    minimize(f, BOX, budget=300, store=tmp_path / "run.egl", callback=stop_at(20))
     with_other_digits(monkeypatch, 1e-3)
     minimize(f, BOX, budget=300, store=tmp_path / "run.egl")
     assert len([text for text in caplog.messages if "the search asks for other points" in text]) == 1
@@ -204,16 +211,20 @@ def test_an_optimiser_can_be_pickled(kind, asked):
     assert (copy.nfev, copy.nit, copy.best_y) == (optimiser.nfev, optimiser.nit, optimiser.best_y)
 
 
-def test_points_told_in_order_but_rounded_answer_the_rows_that_were_asked():
+@pytest.mark.parametrize("by_number", [False, True])
+def test_points_told_in_order_but_rounded_answer_those_that_were_asked(monkeypatch, by_number):
     """Close points are not exchanged, also where all of them are within the tolerance of each other."""
-    optimiser = EGL([(0, 1)] * 2, budget=100)
-    x = optimiser.ask()
-    optimiser._pending.x[:] = 0.5 + 1e-8 * np.arange(len(x))[:, None]
-    optimiser._pending.u[:] = optimiser.box.to_u(optimiser._pending.x)
-    batch = optimiser._pending
-    optimiser.tell(batch.x[::-1] + 3e-9, np.arange(float(len(x))))
-    assert np.array_equal(batch.y, np.arange(float(len(x))))
-    assert optimiser.nit == 1
+    optimiser, learned = EGL([(0, 1)] * 2, budget=100), {}
+    m = optimiser.search.natural()
+    x = 0.5 + 1e-8 * np.arange(m)[:, None] + np.zeros((m, 2))
+    with monkeypatch.context() as patch:
+        patch.setattr(optimiser, "_to_x", lambda u: x.copy())
+        assert len(optimiser.ask()) == m
+    monkeypatch.setattr(optimiser.search, "learn", lambda u, y, indices: learned.update(zip(indices, u, strict=True)))
+    there = x[::-1] + 3e-9
+    optimiser.answer(range(m), np.zeros(m), there) if by_number else optimiser.tell(there, np.zeros(m))
+    assert list(learned) == list(range(m))
+    np.testing.assert_array_equal(list(learned.values()), optimiser.box.to_u(there))
 
 
 def test_adopted_values_use_up_budget_and_are_learned_from_once():
@@ -227,5 +238,4 @@ def test_adopted_values_use_up_budget_and_are_learned_from_once():
     assert optimiser.stop() == Status.BUDGET
     optimiser.extend(60)
     assert np.array_equal(optimiser.ask()[:5], x)
-    optimiser.adopt(places[1:2], np.array([1.0]))
-    assert [y for _, y in optimiser._foreign] == [2.0, 1.0, 2.0, 1.0]
+    assert (optimiser.nfev, len(optimiser.open()[0])) == (5, 5)

@@ -28,10 +28,10 @@ def f(x):
 
 
 def table(path):
-    """Everything that a run determines: x, y, status of each evaluation, by batch and row."""
+    """Everything that a run determines: x, y, status of each evaluation, by index."""
     rows = {}
     for e in History(path).evaluations():
-        rows[e.batch, e.row] = (e.x.tobytes(), np.float64(e.outcome.y).tobytes(), e.outcome.error)
+        rows[e.index] = (e.x.tobytes(), np.float64(e.outcome.y).tobytes(), e.outcome.error)
     return rows
 
 
@@ -166,11 +166,13 @@ def uneven(x):
     return f(x)
 
 
-def test_workers_do_not_change_the_run(tmp_path):
-    reference = minimize(f, BOX, budget=200, seed=3, store=tmp_path / "one.egl")
+@pytest.mark.parametrize("width", [1, 6])
+def test_ordered_answers_make_the_run_independent_of_the_workers(tmp_path, width):
+    options = {"budget": 200, "seed": 3, "width": width, "ordered": True}
+    reference = minimize(f, BOX, **options, store=tmp_path / "one.egl")
     with concurrent.futures.ThreadPoolExecutor(5) as threads:
         for name, workers in {"2": 2, "8": 8, "threads": threads, "map": shuffled_map}.items():
-            result = minimize(uneven, BOX, budget=200, seed=3, workers=workers, store=tmp_path / f"{name}.egl")
+            result = minimize(uneven, BOX, **options, workers=workers, store=tmp_path / f"{name}.egl")
             assert same(result, reference), name
             assert table(tmp_path / f"{name}.egl") == table(tmp_path / "one.egl")
 
@@ -182,7 +184,7 @@ def test_dask_does_not_change_the_run():
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
-        assert same(minimize(f, BOX, budget=120, seed=3, workers=client), reference)
+        assert same(minimize(f, BOX, budget=120, seed=3, workers=client, width=1), reference)
 
 
 def test_retries_never_exceed_the_budget(tmp_path):
@@ -216,12 +218,12 @@ def test_errors_that_end_the_run_are_tried_again(tmp_path):
     """on_error="raise": the failed point is not stored, so a repaired objective continues with it."""
     path = tmp_path / "run.egl"
     with pytest.raises(Exception, match="too far"):
-        minimize(f, BOX, budget=400, on_error="raise", store=path)
+        minimize(f, BOX, budget=4000, on_error="raise", store=path)
 
     def repaired(x):
         return f(np.minimum(x, 3))
 
-    assert minimize(repaired, BOX, budget=400, on_error="raise", store=path, fingerprint="any").nfev == 400
+    assert minimize(repaired, BOX, budget=4000, on_error="raise", store=path, fingerprint="any").nfev == 4000
 
 
 def test_penalties_survive_a_resume(tmp_path):

@@ -76,19 +76,19 @@ def test_a_full_disk_ends_the_run_with_its_result(tmp_path):
 def test_a_damaged_checkpoint_is_passed_over(tmp_path, caplog):
     path = tmp_path / "run.egl"
     whole = minimize(f, BOX, budget=800)
-    stop = iter(range(100))
+    stop = iter(range(1000))
 
     def callback(x):
-        if next(stop) == 43:
+        if next(stop) == 430:
             raise StopIteration
 
     minimize(f, BOX, budget=800, store=path, callback=callback)
     with sqlite3.connect(path) as db:
-        (newest,) = db.execute("SELECT max(batch) FROM checkpoints").fetchone()
-        db.execute("UPDATE checkpoints SET state = substr(state, 1, 999) WHERE batch = ?", (newest,))
+        (newest,) = db.execute("SELECT max(told) FROM checkpoints").fetchone()
+        db.execute("UPDATE checkpoints SET state = substr(state, 1, 999) WHERE told = ?", (newest,))
     db.close()
     assert same(minimize(f, BOX, budget=800, store=path), whole)
-    assert f"checkpoint of batch {newest}" in caplog.text
+    assert f"checkpoint after {newest} answers" in caplog.text
 
 
 def test_points_need_not_be_kept(tmp_path):
@@ -163,9 +163,9 @@ def test_a_damaged_value_is_told_and_evaluated_again(tmp_path, caplog):
     path, calls = tmp_path / "run.egl", []
     whole = minimize(f, BOX, budget=60, store=path)
     with sqlite3.connect(path) as db:
-        db.execute("UPDATE evaluations SET y = 'x' WHERE batch = 3 AND row = 1")
+        db.execute("UPDATE evaluations SET y = 'x' WHERE \"index\" = 25")
     db.close()
     again = minimize(lambda x: calls.append(x) or f(x), BOX, budget=60, store=path, fingerprint="any")
     assert same(again, whole)
     assert len(calls) == 1
-    assert caplog.text.count("row 1 of batch 3") == 1
+    assert caplog.text.count("the evaluation of point 25") == 1

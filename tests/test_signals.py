@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from eglearn import Status, minimize
-from eglearn.evaluation import interrupts, make_evaluator
+from eglearn.evaluation import evaluate, interrupts, make_evaluator
 from eglearn.evaluation.interrupts import handled, keeps
 from eglearn.store import History, StoreError
 
@@ -119,7 +119,7 @@ def collect(evaluator, count):
     """Send this process SIGINT after the first outcome, where it may not interrupt."""
     outcomes = []
     try:
-        for outcome in evaluator.evaluate(np.zeros((count, 1))):
+        for outcome in evaluate(evaluator, np.zeros((count, 1))):
             outcomes.append(outcome)
             if len(outcomes) == 1:
                 os.kill(os.getpid(), signal.SIGINT)

@@ -23,14 +23,18 @@ __all__ = [
     "IGLSettings",
     "Result",
     "Status",
+    "load",
     "minimize",
+    "scipy_method",
 ]
 
 if TYPE_CHECKING:
     from .algorithms import EGL, IGL, AutoEGL, ConvergentEGL
     from .auto.default import AutoSettings
+    from .history import load
     from .result import Result, Status
     from .run import minimize
+    from .scipy import scipy_method
     from .search.egl_settings import ConvergentSettings, EGLSettings, IGLSettings
 
 _HOMES = {
@@ -44,7 +48,9 @@ _HOMES = {
     "ConvergentSettings": ".search.egl_settings",
     "Result": ".result",
     "Status": ".result",
+    "load": ".history",
     "minimize": ".run",
+    "scipy_method": ".scipy",
 }
 
 

@@ -15,6 +15,7 @@ from ._typing import Array, State
 from .box import Box, make_box
 from .environment import differing, environment
 from .learning.values import ENTERS
+from .narration import doing
 from .open_points import SAME_POINT, OpenPoint, OpenPoints, checked
 from .result import Status
 from .search.base import Search
@@ -141,18 +142,20 @@ class AskTell:
         u = self._search.favorite_u if self.n > 0 else None
         return self.best_x if u is None else self._to_x(u[None])[0]
 
-    def progress(self) -> dict[str, float]:
+    def progress(self) -> dict[str, Any]:
         """Numbers that show the progress of the search, for displays and reports.
 
         All algorithms have ``candidate``, the value at the candidate, and ``epsilon``, the radius of the samples around
         it. In AutoEGL, the candidate is the best point of the current search. AutoEGL also has ``restarts``, the number
         of restarts so far, and ``noisy``, which is 1 once it has found noise that matters: then ``candidate`` estimates
-        the value at ``x_favorite``, as the median of the values at the latest of such points.
+        the value at ``x_favorite``, as the median of the values at the latest of such points, and ``candidate_error``
+        is the standard error of that estimate. ``doing`` says in words what the search does.
         """
         if self.n == 0:
             return {"candidate": self.best_y, "epsilon": np.nan}
-        progress = self._search.progress()
-        progress["candidate"] /= ENTERS
+        progress = {"doing": doing(self._search), **self._search.progress()}
+        for name in progress.keys() & {"candidate", "candidate_error"}:
+            progress[name] /= ENTERS
         if "restarts" in progress:
             progress["restarts"] += self.box.widenings
         return progress
@@ -231,7 +234,7 @@ class AskTell:
                 self._take([number], point[None], u[None], y[row : row + 1])
         self._hear(x[foreign], y[foreign])
 
-    def answer(self, numbers: Any, y: Any) -> None:
+    def answer(self, numbers: Any, y: Any, x: Array | None = None) -> None:
         """Tell values of open points by their numbers: the first point that was ever asked for has number 0.
 
         Parameters
@@ -239,9 +242,12 @@ class AskTell:
         numbers : array-like (k,) of int
         y : array-like (k,)
             NaN: failed.
+        x : array (k, n) or None
+            Where they were evaluated, if that was beside the points that were asked for.
         """
         points = [self._open.points[int(number)] for number in numbers]
-        x, u = np.array([point.x for point in points]), np.array([point.u for point in points])
+        u = np.array([point.u for point in points]) if x is None else self.box.to_u(x)
+        x = np.array([point.x for point in points]) if x is None else x
         self._take([int(number) for number in numbers], x, u, np.asarray(y, dtype=np.float64))
 
     def adopt(self, x: Array, y: Array) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,78 +13,109 @@ from .evaluation import Outcome
 from .open_points import SAME_POINT
 from .store import Store
 
-Known = dict[int, tuple[Outcome, Array]]
-"""By row: the outcome, and where it was evaluated."""
+
+class Arrival(NamedTuple):
+    """The outcome of a point that was asked for."""
+
+    order: int
+    """Of arrival."""
+    outcome: Outcome
+    x: Array
+    """Where it was evaluated."""
 
 
 class Memory:
-    """Asks a search for points, and its store for their values.
+    """Looks up in its store what a search asks for.
 
     Another number of threads or another processor changes the last digits. A point that was evaluated close to the one
     that is asked for now answers it. Where the search goes another way, all evaluations from there on are set aside:
-    they are learned from as points that nobody asked for, and count. Whoever continues the run later finds them
-    at the same batch and learns the same.
+    they are learned from as points that nobody asked for, and count. Whoever continues the run later finds them after
+    the same number of points and learns the same.
 
     Parameters
     ----------
     store
         Of the run; without one, nothing is known.
-    told
+    value
         What is told for an outcome.
     """
 
-    def __init__(self, store: Store | None, told: Callable[[Outcome], float]) -> None:
-        self.store, self.told = store, told
-        self.reported = -1
-        """The last batch whose progress the store has."""
+    def __init__(self, store: Store | None, value: Callable[[Outcome], float]) -> None:
+        self.store, self.value = store, value
+        self.reported = 0
+        """After how many answers the store has the last progress."""
+        self._last = -1
+        """The store knows nothing of points from here on."""
         self._adopted: dict[int, int] = {}
-        """How many evaluations that were set aside at a batch have been told."""
+        """How many evaluations that were set aside have been told, by the number of points asked for."""
 
-    def ask(self, optimiser: AskTell) -> tuple[Array, Known]:
-        """The next points, and what is known of them; no points if what was set aside has used up the budget."""
-        x = optimiser.ask()
-        known: Known = {}
-        if self.store is None:
-            return x, known
-        number = optimiser.nit
-        answers = self.store.answers(number, x)
-        for row, (outcome, place) in answers.items():
-            if place is not None and row < len(x) and _close(optimiser, x[row], place):
-                known[row] = outcome, place
-        if len(known) < len(answers):
-            # If less than a whole batch is left, ask() decides which points come first: no row can be kept.
-            left = optimiser.budget - optimiser.nfev - (self.store.count_from(number) - len(known))
-            self._set_aside(number, known if len(x) <= left else {})
-        if not self._adopt(optimiser):
-            return x, known
-        return self.ask(optimiser) if optimiser.stop() is None else (x[:0], {})
+    def begin(self) -> None:
+        """Look at the store for the first time."""
+        if self.store is not None:
+            rows = self.store.progress()
+            self.reported = rows[-1]["nfev"] if rows else 0
+            self._last = self.store.last_index()
+
+    def look(self, optimiser: AskTell, points: Mapping[int, Array], first: int | None) -> dict[int, Arrival]:
+        """What is known of open points.
+
+        Parameters
+        ----------
+        optimiser
+            It has asked for them.
+        points
+            By their index.
+        first
+            The index of the first of them if they were just asked for: what was set aside there is then told, too.
+        """
+        place = optimiser.asked if first is None else first
+        if self.store is None or min(points, default=place) > self._last:
+            return {}
+        known: dict[int, Arrival] = {}
+        found = self.store.answers(points)
+        for index, (order, outcome, x) in found.items():
+            if x is not None and _close(optimiser, points[index], x):
+                known[index] = Arrival(order, outcome, x)
+        if len(known) < len(found):
+            self._set_aside(optimiser, place, found.keys() - known.keys())
+        if first is not None and points:
+            self._adopt(optimiser, first, max(first, optimiser.asked - 1))
+        return known
+
+    def unseen(self, optimiser: AskTell) -> int:
+        """How many evaluations the store has for points that are still to be asked for."""
+        if self.store is None or optimiser.asked > self._last:
+            return 0
+        return self.store.unseen(optimiser.asked)
 
     def end(self, optimiser: AskTell) -> None:
         """The search has ended; if it went on for longer before, that is learned from."""
-        if self.store is not None and self.store.count_from(optimiser.nit):
-            self._set_aside(optimiser.nit, {})
-        self._adopt(optimiser)
+        if self.store is not None and self.unseen(optimiser):
+            self._set_aside(optimiser, optimiser.asked, ())
+            self._adopt(optimiser, optimiser.asked, optimiser.asked)
 
-    def _set_aside(self, number: int, keep: Known) -> None:
+    def _set_aside(self, optimiser: AskTell, first: int, wrong: Collection[int]) -> None:
         assert self.store is not None
-        self.store.set_aside(number, keep)
-        self.reported = min(self.reported, number - 1)
+        self.store.set_aside(first, optimiser.nfev, wrong, optimiser.asked)
+        self._last = self.store.last_index()
+        self.reported = min(self.reported, optimiser.nfev)
         self.store.notes.append(
-            f"from batch {number} on, the search asks for other points than those in {self.store.path}: "
+            f"from point {first} on, the search asks for other points than those in {self.store.path}: "
             "their values are learned from and count"
         )
 
-    def _adopt(self, optimiser: AskTell) -> bool:
-        """Tell what was set aside at this batch, unless that has been done; a point that was not kept only counts."""
-        number, n = optimiser.nit, optimiser.box.n
-        aside = {} if self.store is None else self.store.answers(-1 - number, np.empty((0, n)))
-        new = [aside[row] for row in sorted(aside) if row >= self._adopted.get(number, 0)]
-        if new:
-            unknown = np.full(n, np.nan)
-            x = [place if place is not None and place.shape == (n,) else unknown for _, place in new]
-            optimiser.adopt(np.array(x).reshape(len(new), n), np.array([self.told(outcome) for outcome, _ in new]))
-            self._adopted[number] = max(aside) + 1
-        return bool(new)
+    def _adopt(self, optimiser: AskTell, first: int, last: int) -> None:
+        """Tell what was set aside there, unless that has been done; a point that was not kept only counts."""
+        assert self.store is not None
+        n = optimiser.box.n
+        done = self._adopted.get(first, 0)
+        x, y = [], []
+        for outcome, place in self.store.aside(first, last)[done:]:
+            x.append(place if place is not None and place.shape == (n,) else np.full(n, np.nan))
+            y.append(self.value(outcome))
+        if y:
+            self._adopted[first] = done + len(y)
+            optimiser.adopt(np.array(x).reshape(len(y), n), np.array(y))
 
 
 def _close(optimiser: AskTell, asked: Array, x: Array) -> bool:

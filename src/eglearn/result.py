@@ -6,9 +6,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._typing import Array
+
+if TYPE_CHECKING:
+    from .history import RunHistory
 
 
 class Status(IntEnum):
@@ -26,6 +29,9 @@ class Status(IntEnum):
     | 7 | TIME | ``max_seconds`` are over |
     | 8 | STORE | the store could not be written |
     | 9 | WORKERS | the workers were lost: an executor broke, a cluster is gone, a program cannot be started |
+    | 10 | FTOL | no value was lower by more than ``ftol`` for ``patience`` evaluations |
+    | 11 | XTOL | the best point moved by no more than ``xtol`` for ``patience`` evaluations |
+    | 12 | PATIENCE | there was no lower value for ``patience`` evaluations |
     """
 
     RUNNING = 0
@@ -38,6 +44,9 @@ class Status(IntEnum):
     TIME = 7
     STORE = 8
     WORKERS = 9
+    FTOL = 10
+    XTOL = 11
+    PATIENCE = 12
 
 
 _FIXED = "All coordinates are fixed by their bounds: there was one point to evaluate."
@@ -55,6 +64,9 @@ _SENTENCES = {
     Status.STORE: "The store could not be written, so the run was stopped; this is the best so far.",
     Status.WORKERS: "The workers were lost, so the run was stopped; this is the best so far. With a store, call "
     "minimize again to continue.",
+    Status.FTOL: "No value was lower by more than ftol = {ftol:g} for {patience} evaluations.",
+    Status.XTOL: "The best point moved by no more than xtol for {patience} evaluations.",
+    Status.PATIENCE: "There was no lower value for {patience} evaluations.",
 }
 
 
@@ -71,15 +83,17 @@ class Result:
     nfev: int
     """Evaluations used, failed ones included."""
     nit: int
-    """Batches completed."""
+    """Groups of answers used: batches of the search with width 1, single answers with more."""
     n_failed: int
     """Evaluations that failed."""
     status: Status
     """Why the run ended."""
     message: str
     """The same for people."""
-    progress: dict[str, float]
+    progress: dict[str, Any]
     """How the search stands, by what the algorithm's ``progress`` tells: candidate value, epsilon, ..."""
+    history: RunHistory | None = None
+    """All evaluations, with ``to_pandas()``, ``best()`` and ``plot()``; None with ``keep_history=False``."""
 
     @property
     def success(self) -> bool:
@@ -93,8 +107,8 @@ class Result:
         return getattr(self, name)
 
     def keys(self) -> list[str]:
-        """Names of all fields."""
-        return [*(f.name for f in fields(self)), "success"]
+        """Names of all fields but the history, which is no plain data."""
+        return [*(f.name for f in fields(self) if f.name != "history"), "success"]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
@@ -129,7 +143,7 @@ def describe(
     penalty : float or None
         The value of failed evaluations, if it is the lowest.
     **limits : float or None
-        ``target`` and ``max_seconds`` of the run.
+        ``target``, ``max_seconds``, ``ftol`` and ``patience`` of the run.
 
     Examples
     --------

@@ -10,20 +10,29 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .algorithms import AskTell, find_algorithm
+from .box import make_box
+from .control import Control
 from .evaluation import Command, make_evaluator
 from .evaluation.interrupts import calls, handled, keeps, pending
+from .history import RunHistory
 from .loop import RunLoop, WorkersLost
+from .narration import Narrator
+from .objective import as_function
+from .progress import ProgressBar
 from .result import Result, Status
+from .search.base import default_batch
 from .settings import Settings
+from .stop_rules import StopRules
 from .store import History, KeepX, Store, StoreError, StoreMismatch
 from .store.layout import to_text
+from .warm_start import read_known
 
 Callback = Callable[..., Any]
 _LOG = logging.getLogger("eglearn")
@@ -34,6 +43,7 @@ def minimize(
     fun: Callable[[Any], Any] | str | Command,
     bounds: Any,
     x0: Any = None,
+    args: Any = (),
     *,
     budget: int,
     seed: int | None = 0,
@@ -41,6 +51,8 @@ def minimize(
     scale: Any = None,
     vectorized: bool = False,
     workers: Any = 1,
+    width: int | None = None,
+    ordered: bool = False,
     on_error: str | float | None = None,
     timeout: float | None = None,
     retries: int = 0,
@@ -51,6 +63,12 @@ def minimize(
     callback: Callback | None = None,
     target: float | None = None,
     max_seconds: float | None = None,
+    ftol: float | None = None,
+    xtol: Any = None,
+    patience: int | None = None,
+    known: tuple[Any, Any] | None = None,
+    progress: bool = False,
+    keep_history: bool = True,
     algorithm: str | type[AskTell] | None = None,
 ) -> Result:
     """Minimise ``fun`` inside ``bounds`` with at most ``budget`` evaluations.
@@ -60,27 +78,38 @@ def minimize(
     fun : callable, "module:function" or Command
         ``fun(x)`` takes a float64 array (n,) and returns a number. An evaluation fails if it raises an exception or
         returns NaN, an infinite value, or anything other than one real number. ``eglearn.evaluation.Command`` is an
-        external program.
+        external program. A ``torch.nn.Module`` gets a tensor, a function with a ``functools`` cache a tuple.
     bounds : sequence of (low, high), ``scipy.optimize.Bounds``, or a (low, high) pair of arrays
         Every evaluated point is inside. Equal bounds fix a coordinate. None or an infinite value means no bound,
         and needs ``x0`` and ``scale``.
     x0 : array-like or None
         Where to start; None is the centre of the box.
+    args : tuple
+        More arguments of the objective: ``fun(x, *args)``.
     budget : int
         Number of evaluations, never exceeded. Failed evaluations count; a point counts once, however often it is
         retried. A run in a ``store`` may be given a larger budget later: it continues where the old one ended.
     seed : int or None
-        The same seed, settings and values give the same points, whatever the workers. None draws a seed.
+        The same seed, settings, width and values, told in the same order, give the same points. None draws a seed.
     settings : Settings or None
         The settings of the algorithm, an instance of its own class: AutoSettings, EGLSettings, ...
     scale : float, array-like or None
         For coordinates with an infinite side: the expected distance from ``x0`` to the minimum. Minima farther away
         are found too, at the cost of one restart per factor of four.
     vectorized : bool
-        ``fun`` takes a whole batch (m, n), one point per row, and returns m values.
+        ``fun`` takes many points at once (m, n), one per row, and returns m values.
     workers : int, Executor, dask Client, joblib Parallel or map-like callable
         Who evaluates: this process (1), a number of local processes (-1: one per core), or others. The docstring of
         ``eglearn.evaluation`` lists what each kind guarantees.
+    width : int or None
+        How many evaluations are in flight at a time. None: the number of workers, as far as it is known when the run
+        begins (for Dask, the threads of all workers), or that of the run in ``store``; for a vectorized objective
+        4 + 3 ln n, the points of one call. It is part of the run. With
+        width 1, the run is a function of the seed and the values: the search gets the points it asks for at once
+        evaluated before it continues. With more, answers are used in the order in which they arrive.
+    ordered : bool
+        Use answers in the order in which the points were asked for: the points then do not depend on which evaluation
+        ends first, but workers wait for the slowest.
     on_error : {"skip", "raise"}, float or None
         What to do with a failed evaluation: skip it, end the run with an ``ObjectiveError``, or use this finite value,
         which must be above the values of successful evaluations. None is "skip", except that an error which suggests
@@ -102,12 +131,28 @@ def minimize(
     about : mapping or None
         Notes for later readers of the store, as JSON data; they do not affect the run.
     callback : callable or None
-        Called after each batch: as ``callback(intermediate_result=Result)`` if it has a parameter of that name,
-        otherwise as ``callback(x)`` with the best point so far. To stop the run, it raises StopIteration.
+        Called after each group of answers: with width 1 a batch of the search, else one answer. It is called as
+        ``callback(intermediate_result=Result)`` if it has a parameter of that name, otherwise as ``callback(x)`` with
+        the best point so far. To stop the run, it raises StopIteration.
     target : float or None
-        Stop after the first batch with a value at or below this.
+        Stop after the first group of answers with a value at or below this.
     max_seconds : float or None
-        Stop after the first batch that ends after this many seconds.
+        Stop after the first group of answers that is used after this many seconds. Evaluations in flight are given up.
+    ftol : float or None
+        Stop if no value has been lower by more than this, in the units of ``fun``, for ``patience`` evaluations.
+    xtol : float, array-like (n,) or None
+        Stop if no coordinate of the best point has moved by more than this for ``patience`` evaluations.
+    patience : int or None
+        How many evaluations that is; None is 20 (n + 20). Without ``ftol`` and ``xtol``, the run stops if there was no
+        lower value at all for so many evaluations. All three are off unless given: the search then looks for better
+        minima until the budget is used.
+    known : (X, y) or None
+        Points (k, n) inside the bounds and their values (k,) that you have already. The search is told of them before
+        its first batch; they do not count against the budget. The best of them may be the result.
+    progress : bool
+        Show a progress bar: in a notebook, in a terminal (best with the package rich), or as lines on standard error.
+    keep_history : bool
+        Keep all evaluations in ``Result.history``; ``eglearn.history.RunHistory`` says how much memory that takes.
     algorithm : str, class or None
         A name in ``eglearn.algorithms.ALGORITHMS`` ("auto", "egl", "igl", "convergent-egl", "cma-es", ...), or a class
         such as ``eglearn.EGL``. None is "auto", which is ``AutoEGL``; "egl" is the paper's algorithm.
@@ -135,14 +180,30 @@ def minimize(
         raise ValueError(f"target = {target!r}: it must be a number, or None")
     if store is not None and seed is None:
         raise ValueError("seed = None: a run with a store needs a seed, so that it can be continued")
+    for name, switch in (("ordered", ordered), ("progress", progress), ("keep_history", keep_history)):
+        if not isinstance(switch, bool | np.bool_):
+            raise ValueError(f"{name} = {switch!r}: it must be True or False")
+    if xtol is not None and store is not None and keep_x == "none":
+        raise ValueError("xtol needs points, but keep_x = 'none': keep 'improvements' at least, or leave out xtol")
+    _check_width(width)
     kind = find_algorithm(algorithm, settings)
-    optimiser = kind(bounds, x0, budget=budget, seed=seed, scale=scale, settings=settings)
-    report = _caller(callback)
+    report = None if callback is None else _caller(callback)
     started = time.monotonic()
     status, reason = None, ""
     with ExitStack() as stack:
-        evaluator = make_evaluator(fun, workers=workers, vectorized=vectorized, timeout=timeout, retries=retries)
+        evaluator = make_evaluator(
+            as_function(fun, args), workers=workers, vectorized=vectorized, timeout=timeout, retries=retries
+        )
         stack.callback(evaluator.close)
+        before = _held(store)
+        usual = default_batch(max(make_box(bounds, x0, scale).n_free, 1)) if vectorized else evaluator.width
+        width = int(width or (before and before.identity.get("width")) or usual)
+        make = functools.partial(kind, bounds, x0, seed=seed, scale=scale, settings=settings, width=width)
+        optimiser = make(budget=budget)
+        told = read_known(optimiser.box, known)
+        rules = StopRules(optimiser.box.n, ftol, xtol, patience)
+        history = RunHistory(optimiser.box.low, optimiser.box.high) if keep_history else None
+        narrator = Narrator(kind.name, optimiser.n, int(budget))
         file = None
         if store is not None:
             identity = {
@@ -150,29 +211,65 @@ def minimize(
                 "budget": optimiser.budget,
                 "seed": seed,
                 "on_error": "skip" if on_error is None else on_error,
+                "width": width,
+                "ordered": bool(ordered),
                 "box": optimiser.box.state(),
                 "settings": optimiser.settings.state(),
+                **({} if told is None else {"known": {"x": told[0], "y": told[1]}}),
             }
-            environment = optimiser.state()["made_with"] | _objective(fun, fingerprint, store)
+            environment = optimiser.state()["made_with"] | _objective(fun, fingerprint, before)
             file = stack.enter_context(Store(store, identity, environment, keep_x, about))
             if file.budgets[0] != optimiser.budget:
-                optimiser = kind(bounds, x0, budget=file.budgets[0], seed=seed, scale=scale, settings=settings)
-        limits = {"target": target, "max_seconds": max_seconds}
-        loop = RunLoop(optimiser, int(budget), evaluator, file, on_error, limits)
+                optimiser = make(budget=file.budgets[0])
+        if told is not None:
+            optimiser.tell(*told)
+            rules.given_before(*told)
+        bar = stack.enter_context(ProgressBar(int(budget))) if progress else None
+        listeners: list[Callable[[Result], None]] = [narrator.batch] if narrator.talks else []
+        listeners += [each for each in (None if bar is None else bar.batch, report) if each is not None]
+        limits = {"target": target, "max_seconds": max_seconds, **rules.limits}
+        loop = RunLoop(
+            optimiser,
+            int(budget),
+            evaluator,
+            file,
+            width=width,
+            ordered=ordered,
+            together=vectorized,
+            on_error=on_error,
+            limits=limits,
+        )
+        if history is not None:
+            history.begin(told, file)
+        loop.rules, loop.history = rules, history
+        loop.watchers = [watcher for watcher in (history, bar) if watcher is not None]
+        control = stack.enter_context(closing(Control(file)))
         interrupts = stack.enter_context(handled())
         try:
             loop.resume()
+            narrator.begin(loop.optimiser.nfev, loop.found, 0 if told is None else len(told[1]))
+            if bar is not None:
+                bar.begin(loop.result(Status.RUNNING))
+            status = rules.status()
             if target is not None and loop.found <= target:  # reached before, if the run is resumed
                 status = Status.TARGET
             while status is None:
+                if control.obey(loop):
+                    status, reason = Status.INTERRUPTED, "stopped by eglearn ui"
+                    break
                 status = loop.stop()
                 if status is None:
-                    loop.one_batch()
+                    loop.step()
                     if target is not None and loop.found <= target:
                         status = Status.TARGET
-                    elif max_seconds is not None and time.monotonic() - started >= max_seconds:
+                    elif max_seconds is not None and time.monotonic() - started - control.paused >= max_seconds:
                         status = Status.TIME
-                    report(loop.result(status or loop.stop() or Status.RUNNING))
+                    else:
+                        status = rules.status()
+                    if listeners:
+                        so_far = loop.result(status or loop.stop() or Status.RUNNING)
+                        for listener in listeners:
+                            listener(so_far)
         except StopIteration:
             status = Status.CALLBACK
         except KeyboardInterrupt:
@@ -180,13 +277,22 @@ def minimize(
         except WorkersLost as error:
             status, reason = Status.WORKERS, str(error)
         except StoreError as error:
-            if loop.optimiser.nfev == 0:
-                raise  # nothing would be lost by an exception, and nothing gained by a result
-            return loop.result(Status.STORE, str(error))
+            status, reason = Status.STORE, str(error)
+        try:
+            loop.settle()
+        except StoreError as error:
+            status, reason = Status.STORE, reason or str(error)
+        if status is Status.STORE:
+            if loop.optimiser.nfev == 0:  # nothing would be lost by an exception, and nothing gained by a result
+                raise StoreError(reason)
+            return loop.result(status, reason)
         if pending():
             status = Status.INTERRUPTED
         interrupts.acted()
         result = loop.result(status, reason)
+        narrator.end(result)
+        if bar is not None:
+            bar.end(result)
         if file is not None:
             try:
                 file.finish({name: result[name] for name in result})
@@ -195,24 +301,29 @@ def minimize(
         return result
 
 
+def _held(store: str | os.PathLike[str] | None) -> History | None:
+    """The run in the file, if there is one that can be read: of others, the store itself will tell."""
+    with suppress(StoreError):
+        return History(store) if store is not None and Path(store).exists() else None
+    return None
+
+
 def _objective(
-    fun: Callable[[Any], Any] | str | Command, fingerprint: str | None, store: str | os.PathLike[str]
+    fun: Callable[[Any], Any] | str | Command, fingerprint: str | None, held: History | None
 ) -> dict[str, Any]:
     """What the store remembers of an objective; raises if it holds the run of another one."""
     if not (fingerprint is None or isinstance(fingerprint, str)):
         raise ValueError(f"fingerprint = {fingerprint!r}: it must be a text, or None for the name of the objective")
     now: dict[str, Any] = {"objective": _name(fun)}
-    before: Mapping[str, Any] = {}
-    with suppress(StoreError):  # the store itself will tell, or mend what is damaged
-        before = History(store).environment if Path(store).exists() else {}
+    before: Mapping[str, Any] = {} if held is None else held.environment
     if fingerprint != "any":
         now |= {} if fingerprint is None else {"fingerprint": fingerprint}
         key = "fingerprint" if "fingerprint" in before or "fingerprint" in now else "objective"
         if "objective" in before and not _same(before.get(key), now.get(key)):
             what = "an objective with the fingerprint" if key == "fingerprint" else "the objective"
             raise StoreMismatch(
-                f"{store} holds a run of {what} {_told(before.get(key))}, not {_told(now.get(key))}: choose another "
-                "file, or pass fingerprint='any' if the values of both are the same"
+                f"{held and held.path} holds a run of {what} {_told(before.get(key))}, not {_told(now.get(key))}: "
+                "choose another file, or pass fingerprint='any' if the values of both are the same"
             )
     elif "fingerprint" in before:
         now["fingerprint"] = before["fingerprint"]
@@ -249,6 +360,12 @@ def _check_on_error(on_error: Any) -> None:
         raise ValueError(f"on_error = {on_error!r}: it must be 'skip', 'raise' or a finite penalty value")
 
 
+def _check_width(width: Any) -> None:
+    whole = isinstance(width, int | np.integer) and not isinstance(width, bool)
+    if width is not None and not (whole and width >= 1):
+        raise ValueError(f"width = {width!r}: it must be a whole number of evaluations, 1 or more, or None")
+
+
 def _check_about(about: Any) -> None:
     if about is None:
         return
@@ -267,10 +384,8 @@ def _is_number(value: Any) -> bool:
     return real and not math.isnan(value)
 
 
-def _caller(callback: Callback | None) -> Callable[[Result], None]:
+def _caller(callback: Callback) -> Callable[[Result], None]:
     """The callback behind one signature, chosen as SciPy does."""
-    if callback is None:
-        return lambda result: None
     if not callable(callback):
         raise TypeError(f"callback = {callback!r}: it must be a function, or None")
     try:

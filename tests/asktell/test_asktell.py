@@ -306,3 +306,18 @@ def test_any_sequence_of_tells_is_survived(data, rule, region):
         assert opt.nfev <= 60
         assert np.isfinite(opt.x_favorite).all()
         assert np.isfinite(list(opt.state()["search"]["gradient"])).all()
+
+
+def test_an_answer_can_say_where_the_point_really_was():
+    # On a grid, the search learns where the values are, not where it asked for them.
+    def evaluated(moved):
+        opt = AutoEGL([(-4, 5)] * 2, x0=[3, 3], budget=60, seed=0)
+        while not opt.stop():
+            first, x = opt.asked, opt.ask(1)
+            grid = np.round(x)
+            opt.answer(range(first, opt.asked), np.sum(grid**2, axis=1), grid if moved else None)
+        return opt
+
+    assert evaluated(True).best_x.tolist() == [0, 0]
+    assert np.array_equal(evaluated(True).best_x, np.round(evaluated(True).best_x))
+    assert not np.array_equal(evaluated(False).best_x, np.round(evaluated(False).best_x))

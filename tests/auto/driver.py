@@ -3,7 +3,7 @@
 import numpy as np
 from tests.search.driver import centre, rotation
 
-from eglearn.auto.default import Loop
+from eglearn.auto.loop import Loop
 from eglearn.auto.plan import MANY, plan
 
 
@@ -16,20 +16,16 @@ class Lanes(Loop):
     def rng(self):
         return self.board.rng
 
-    @property
-    def used(self):
-        return self.board.used
-
 
 def few_loop(n, seed=0, budget=None, start=-0.3):
     """The default's lanes in few dimensions."""
     assert n < MANY
-    return Lanes.planned(np.random.default_rng(seed), np.full(n, start), plan(n, budget), budget)
+    return Lanes.begun(np.random.default_rng(seed), np.full(n, start), plan(n, budget), budget)
 
 
 def many_loop(n, seed=0, budget=None, start=-0.3):
     """The default's lanes in many dimensions, also for small n, where they are quick to test."""
-    return Lanes.planned(np.random.default_rng(seed), np.full(n, start), plan(MANY, budget), budget)
+    return Lanes.begun(np.random.default_rng(seed), np.full(n, start), plan(MANY, budget), budget)
 
 
 def lane(loop, role):

@@ -30,7 +30,10 @@ def auto(n, seed=0, budget=None):
 
 
 def noisy_auto(n):
-    """Noise that matters is taken for granted after the first batch."""
+    """Noise that matters is taken for granted after the first value."""
     s = auto(n)
+    u = s.propose(1)
     s.repeats.strikes = 3
+    s.learn(u, 1 + sphere(u))
+    assert s.noisy is not None
     return s

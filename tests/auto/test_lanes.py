@@ -133,7 +133,7 @@ def test_after_a_better_point_from_elsewhere_a_descent_begins_there():
     loop = many_loop(6)
     run(loop, rotated_rastrigin, 700)
     place = centre(6) + 0.001
-    loop.hear(place, float(rotated_rastrigin(place[None])[0]))
+    loop.hear(place[None], rotated_rastrigin(place[None]))
     assert not loop.lanes[0].descended
     run(loop, rotated_rastrigin, 30_000)
     assert loop.board.best_y < 1e-8
@@ -142,7 +142,7 @@ def test_after_a_better_point_from_elsewhere_a_descent_begins_there():
 def test_restarts_after_failures_begin_where_values_are():
     loop = many_loop(5)
     run(loop, rotated_rastrigin, 3000)
-    loop.board.failed = True
+    loop.board.failures = 100
     descents, evolution = loop.lanes
     assert isinstance(evolution.search, DiagonalES)
     descents.search = CoordinateSearch(loop.rng, loop.board.start)  # after it, a descent begins

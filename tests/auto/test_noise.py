@@ -19,7 +19,7 @@ def test_a_deterministic_run_is_the_same_but_for_some_repeated_points(fun, n):
     repeated = 0
     while s.used < 8000:
         expected, u = plain.propose(), s.propose()
-        np.testing.assert_array_equal(u[: len(expected)], expected)
+        np.testing.assert_array_equal(u[len(u) - len(expected) :], expected)
         repeated += len(u) - len(expected)
         plain.learn(expected, fun(expected))
         s.learn(u, fun(u))
@@ -59,23 +59,36 @@ def test_noise_above_a_large_offset_is_noise(offset):
     assert result.progress["noisy"]
 
 
-def test_a_batch_cut_by_the_budget_may_lack_the_repetition():
+def test_when_the_lowest_point_is_repeated():
     r = Repeats(np.zeros(2))
     u = np.arange(10.0).reshape(5, 2)
-    r.take(u, np.arange(5.0))
-    batch = r.add(u, 5)
-    assert len(batch) == 6
-    np.testing.assert_array_equal(batch[5], u[0])
-    rest, y = r.take(batch[:5], np.arange(5.0))
-    assert len(rest) == len(y) == 5
+    assert r.due_now(5, True) == 0  # nothing is known
+    r.look(u, np.arange(5.0), 5)
+    assert r.due_now(5, False) == 0  # values that tell no spread
+    assert r.due_now(5, True) == 1
+    np.testing.assert_array_equal(r.repeat(1, 5), u[:1])
+    assert r.due_now(100, True) == 0  # one at a time
+    r.judge(np.nan)  # a failure tells nothing
     assert not r.differed
-    assert len(r.add(u, 5)) == 5  # not yet due
-    assert len(r.add(u, 10)) == 6
-    r.take(batch, np.append(np.arange(5.0), np.nan))  # a failure tells nothing
-    assert not r.differed
-    assert len(r.add(u, 20)) == 6
-    r.take(batch, np.append(np.arange(5.0), 0.5))
+    assert r.due_now(9, True) == 0  # not yet due
+    assert r.due_now(10, True) == 1
+    r.repeat(1, 10)
+    r.judge(0.0)
+    assert r.due_now(1000, True) == 0  # known to repeat itself
+    r.look(u[:1], np.array([-1.0]), 5)
+    r.repeat(r.due_now(1000, True), 1000)
+    r.judge(-0.5)
     assert r.differed
+
+
+def test_a_lower_point_that_comes_meanwhile_is_not_known_to_repeat_itself():
+    r = Repeats(np.zeros(2))
+    r.look(np.arange(10.0).reshape(5, 2), np.arange(5.0), 5)
+    r.repeat(1, 5)
+    r.look(np.ones((1, 2)), np.array([-1.0]), 5)
+    r.judge(0.0)
+    assert not r.differed
+    assert not r.known
 
 
 def test_noise_is_not_told_by_neighbours():
@@ -89,7 +102,7 @@ def test_noise_is_not_told_by_neighbours():
         size = s.loop.search.natural()
         u = s.propose()
         assert len(u) == size + extra
-        assert s.repeats.row == size * extra
+        assert (u[0] == s.repeats.u).all() == bool(extra)
         s.learn(u, rosenbrock(u))
 
 
@@ -110,9 +123,10 @@ def test_the_largest_floats_have_quantiles_as_they_enter():
     repeats = Repeats(np.zeros(2))
     repeats.strikes = 3
     repeats.try_best(np.zeros(2))
-    u = repeats.add(np.ones((4, 2)), 0)
-    repeats.take(u, np.concatenate([np.ones(4), np.repeat(huge, [15, 5])]))  # the quantile is between both
-    assert -1.0e308 * ENTERS < repeats.y < -0.8e308 * ENTERS
+    assert len(repeats.repeat(repeats.due_now(0, True), 0)) == 20
+    for y in np.repeat(huge, [15, 5]):  # the quantile is between both
+        repeats.judge(y)
+    assert -1.0e308 * ENTERS < repeats.trial_value < -0.8e308 * ENTERS
 
 
 def test_values_near_the_largest_float_have_a_median():

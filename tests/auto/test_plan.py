@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from eglearn import AutoEGL
-from eglearn.auto.default import Loop
 from eglearn.auto.lanes import CoordinatesPlan, Role
+from eglearn.auto.loop import Loop
 from eglearn.auto.plan import MANY, Plan, plan
 from eglearn.auto.policies import ForecastPlan, SharesPlan
 from eglearn.search.registry import SEARCHES
@@ -68,7 +68,7 @@ def test_the_first_descent_is_found_by_its_role_wherever_the_plan_has_it():
     made = plan(4, 1000)
     last = dataclasses.replace(made, lanes=(*made.lanes[1:], made.lanes[0]))
     rng, start = np.random.default_rng(0), np.full(4, -0.3)
-    loops = [Loop.planned(np.random.default_rng(0), start, p, 1000) for p in (made, last)]
+    loops = [Loop.begun(np.random.default_rng(0), start, p, 1000) for p in (made, last)]
     assert loops[1].lane.role is Role.FIRST
     used = 0
     while used < 3000:
@@ -83,7 +83,7 @@ def test_the_first_descent_is_found_by_its_role_wherever_the_plan_has_it():
 def test_a_policy_refuses_lanes_that_it_cannot_run():
     few, many = plan(4, 1000), plan(64, 1000)
     with pytest.raises(ValueError, match="SharesPlan begins with a first descent"):
-        Loop.planned(np.random.default_rng(0), np.zeros(4), dataclasses.replace(few, lanes=few.lanes[1:]), 1000)
+        Loop.begun(np.random.default_rng(0), np.zeros(4), dataclasses.replace(few, lanes=few.lanes[1:]), 1000)
     mixed = dataclasses.replace(many, lanes=(*many.lanes, CoordinatesPlan()))
     with pytest.raises(ValueError, match="begins all lanes at once, which a coordinate search cannot"):
-        Loop.planned(np.random.default_rng(0), np.zeros(64), mixed, 1000)
+        Loop.begun(np.random.default_rng(0), np.zeros(64), mixed, 1000)

@@ -105,7 +105,7 @@ def test_success_earns_it_evaluations(n):
     """Values depend on who asks: the noise guard, which would see that, is left out."""
 
     def share(bonus):
-        loop = Lanes.planned(np.random.default_rng(0), np.full(n, -0.3), plan_with_toy(n, BUDGET), BUDGET)
+        loop = Lanes.begun(np.random.default_rng(0), np.full(n, -0.3), plan_with_toy(n, BUDGET), BUDGET)
         used = 0
         while loop.used < BUDGET:
             toy, u = isinstance(loop.search, Toy), loop.propose()

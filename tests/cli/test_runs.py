@@ -40,7 +40,7 @@ def uninterrupted(tmp_path_factory):
 def evaluations(folder, name="run.egl"):
     """What must be the same in two runs: no times, no workers."""
     rows = History(folder.path / name).evaluations()
-    return sorted((e.batch, e.row, e.x.tobytes(), e.outcome.y, e.outcome.error) for e in rows)
+    return sorted((e.index, e.x.tobytes(), e.outcome.y, e.outcome.error) for e in rows)
 
 
 def test_run_equals_minimize(uninterrupted):
@@ -85,7 +85,7 @@ def test_show_and_export(folder):
     for text, data, evaluation in zip(rows, parquet, history, strict=True):
         x, outcome = evaluation.x.tolist(), evaluation.outcome
         assert [float(text[f"x{i}"]) for i in range(4)] == [data[f"x{i}"] for i in range(4)] == x
-        assert (int(text["batch"]), int(text["row"])) == (data["batch"], data["row"]) == evaluation[:2]
+        assert int(text["index"]) == data["index"] == evaluation.index
         assert float(text["seconds"]) == data["seconds"] == outcome.seconds
         assert float(text["time"]) == data["time"] == evaluation.at
         assert (text["worker"], text["attempts"]) == (data["worker"], str(data["attempts"]))
@@ -185,7 +185,7 @@ def test_interrupted_before_a_value_is_written(folder, inside, uninterrupted, mo
         if len(written) == 100:
             raise KeyboardInterrupt
         written.append(arguments)
-        write(*arguments)
+        return write(*arguments)
 
     monkeypatch.setattr(Store, "record", interrupted)
     code, out, _ = inside(*RUN, *folder.problem)

@@ -247,7 +247,7 @@ def test_nothing_is_written_over_the_run(tmp_path_factory, finished, kind, write
         if code == 0:
             written = target.read_bytes()
             assert written.startswith(
-                {".csv": b"batch", ".parquet": b"PAR1", ".html": b"<!doct", ".egl": b"SQLit"}[writer]
+                {".csv": b"index", ".parquet": b"PAR1", ".html": b"<!doct", ".egl": b"SQLit"}[writer]
             )
         left = [p.name for p in (here / "own").iterdir() if p.suffix == ".new" and not p.is_symlink()]
         assert left == []
@@ -348,8 +348,8 @@ def test_a_pause_is_no_time_of_work(tmp_path, monkeypatch, capsys):
         with Store(path, {"budget": 40, "algorithm": "EGL"}) as store:
             for k in range(20 * part, 20 * part + 20):
                 clock += 0.1
-                store.record(k, 0, np.zeros(2), eglearn.evaluation.Outcome(1.0, seconds=0.1))
-                store.end_batch(k, None, {"seconds_evaluating": 0.1, "seconds_learning": 0.0})
+                store.record(k, np.zeros(2), eglearn.evaluation.Outcome(1.0, seconds=0.1))
+                store.save(k + 1, {"seconds_evaluating": 0.1, "seconds_learning": 0.0}, None)
         clock += 6.0
     assert main(["show", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["evaluations_a_second"] == pytest.approx(10)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from eglearn.evaluation import evaluate
+
 
 def children(parent=None, guard=False):
     """Process ids of the children of a process, zombies too; without the guard that watches over programs."""
@@ -64,7 +66,7 @@ def run():
 
     def run_(evaluator, x, close=True):
         try:
-            outcomes = list(evaluator.evaluate(x))
+            outcomes = list(evaluate(evaluator, x))
         finally:
             if close:
                 evaluator.close()

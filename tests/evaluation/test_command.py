@@ -164,11 +164,18 @@ def test_a_program_that_vanishes_fails_points_with_the_reason(run, tmp_path):
     assert all("could not be started" in outcome.error and outcome.lost for outcome in outcomes)
 
 
-def test_ids_number_the_points_of_all_batches_and_stay_the_same_for_retries(run):
+def test_ids_are_the_indices_of_points_and_stay_the_same_for_retries():
     body = 'if (!$seen{$id}++ && $id % 2) { print "{\\"error\\": \\"once\\"}\\n" } else { print "$id\\n" }'
     evaluator = make_evaluator(perl(body), retries=1)
-    assert [outcome.y for outcome in run(evaluator, points(3), close=False)] == [0.0, 1.0, 2.0]
-    assert [outcome.y for outcome in run(evaluator, points(3))] == [3.0, 4.0, 5.0]
+    for index in (0, 1, 7, 12):
+        evaluator.submit(index, np.zeros(1))
+    outcomes = {}
+    while arrived := evaluator.wait():
+        outcomes |= arrived
+    evaluator.close()
+    assert {index: (outcome.y, outcome.attempts) for index, outcome in outcomes.items()} == {
+        0: (0.0, 1), 1: (1.0, 2), 7: (7.0, 2), 12: (12.0, 1),
+    }  # fmt: skip
 
 
 def test_the_threads_of_an_executor_own_one_program_each_until_close(run, tools):
@@ -197,10 +204,10 @@ def test_a_program_that_stays_after_its_input_has_ended_is_stopped_when_this_pro
     script.write_text(f"""
 import builtins, numpy as np
 from concurrent.futures import ThreadPoolExecutor
-from eglearn.evaluation import Command, make_evaluator
+from eglearn.evaluation import Command, evaluate, make_evaluator
 stays = "while read -r line; do echo $$; done; sleep 1000"
 builtins.kept = make_evaluator(Command(["sh", "-c", stays]), workers={workers})  # not freed before the end
-print(list(kept.evaluate(np.zeros((1, 1))))[0][1].y)
+print(list(evaluate(kept, np.zeros((1, 1))))[0][1].y)
 """)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=30, check=True)
     assert done.stderr == ""

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from eglearn.evaluation import Command, make_evaluator
+from eglearn.evaluation import Command, evaluate, make_evaluator
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -33,7 +33,7 @@ def cluster(allowed_failures, directory):
     options = {"processes": True, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}  # any free port
     with (
         dask.config.set(settings),
-        distributed.LocalCluster(2, threads_per_worker=1, silence_logs=logging.CRITICAL, **options) as local,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, silence_logs=logging.CRITICAL, **options) as local,
         distributed.Client(local) as client,
     ):
         yield client
@@ -121,7 +121,7 @@ def test_leaving_early_cancels_the_rest(client, run, tmp_path):
         time.sleep(0.2)
         return float(x[0])
 
-    outcomes = make_evaluator(f, workers=client).evaluate(points(40))
+    outcomes = evaluate(make_evaluator(f, workers=client), points(40))
     next(outcomes)
     outcomes.close()
     time.sleep(0.5)
@@ -131,7 +131,7 @@ def test_leaving_early_cancels_the_rest(client, run, tmp_path):
 
 def test_points_that_somebody_cancels_fail_with_a_reason(client):
     evaluator = make_evaluator(lambda x: time.sleep(0.2) or 1.0, workers=client)
-    outcomes = evaluator.evaluate(points(6))
+    outcomes = evaluate(evaluator, points(6))
     done = [next(outcomes)]
     ours = [distributed.Future(key, client) for key in client.futures if "eglearn" in str(key)]
     client.cancel(ours, force=True)
@@ -200,3 +200,55 @@ def test_a_poison_point_is_given_up_and_no_innocent_point_is_lost(who, run, retr
     assert {outcome.attempts for outcome in outcomes} == {1}
     again = run(evaluator, points(5))  # the cluster is of use afterwards
     assert [outcome.y for outcome in again] == list(range(5))
+
+
+def process(outcome):
+    """The process of the Dask worker that evaluated a point; its threads are named after it."""
+    return outcome.worker.rsplit("-", 2)[1]
+
+
+def test_one_joins_one_is_killed_and_one_stalls(tmp_path):
+    """Points in flight are with the scheduler: who joins gets them at once, and who is lost loses nothing."""
+
+    def f(x):
+        if x[0] == 0:
+            for _ in range(2000):  # until the others are done
+                if (tmp_path / "go").exists():
+                    break
+                time.sleep(0.05)
+        time.sleep(0.1)
+        return float(x[0])
+
+    options = {"processes": True, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    with (
+        dask.config.set({"temporary-directory": str(tmp_path)}),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, silence_logs=logging.CRITICAL, **options) as local,
+        distributed.Client(local) as client,
+    ):
+        evaluator = make_evaluator(f, workers=client)
+        assert evaluator.width == 2
+        done, sent = {}, 0
+
+        def until(condition):
+            nonlocal sent
+            while not condition():
+                while sent < len(done) + 8:
+                    evaluator.submit(sent, np.array([float(sent)]))
+                    sent += 1
+                done.update(evaluator.wait())
+
+        until(lambda: len(done) >= 5)
+        first = {process(outcome) for outcome in done.values()}
+        local.scale(4)
+        until(lambda: len({process(outcome) for outcome in done.values()} - first) == 2)
+        os.kill(int(process(done[max(done)])), signal.SIGKILL)
+        now = len(done)
+        until(lambda: len(done) >= now + 20)
+        assert 0 not in done
+        (tmp_path / "go").touch()
+        while len(done) < sent:
+            done.update(evaluator.wait())
+        evaluator.close()
+    assert [(done[row].y, done[row].error, done[row].attempts) for row in range(sent)] == [
+        (row, None, 1) for row in range(sent)
+    ]

@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 import numpy as np
 import pytest
 
-from eglearn.evaluation import Command, make_evaluator
+from eglearn.evaluation import Command, evaluate, make_evaluator
 
 
 def points(count):
@@ -127,7 +127,7 @@ def test_a_command_that_exists_only_elsewhere_is_looked_for_there(run):
 
 def test_leaving_early_cancels_what_has_not_begun():
     executor = Scripted(["done", "pending", "pending"])
-    outcomes = make_evaluator(lambda x: x[0], workers=executor).evaluate(points(3))
+    outcomes = evaluate(make_evaluator(lambda x: x[0], workers=executor), points(3))
     assert next(outcomes)[0] == 0
     outcomes.close()
     assert [future.cancelled() for future in executor.futures] == [False, True, True]
@@ -137,7 +137,7 @@ def test_leaving_early_and_closing_ends_the_programs_of_busy_threads_after_their
     before = tools.children()
     with ThreadPoolExecutor(2) as threads:
         evaluator = make_evaluator(lambda x: time.sleep(x[0]), workers=threads, timeout=30)
-        outcomes = evaluator.evaluate(np.array([[0.0], [1.0]]))
+        outcomes = evaluate(evaluator, np.array([[0.0], [1.0]]))
         assert next(outcomes)[0] == 0
         outcomes.close()
         evaluator.close()

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from eglearn.evaluation import make_evaluator, pool
+from eglearn.evaluation import evaluate, make_evaluator, pool
 from eglearn.evaluation.pool import Pool
 from eglearn.evaluation.python_worker import PythonWorker, pack
 
@@ -72,7 +72,7 @@ def test_a_hanging_point_is_killed_and_holds_up_nobody(run):
     started = time.monotonic()
     order = []
     evaluator = make_evaluator(f, workers=2, timeout=1.0, retries=1)
-    for row, outcome in evaluator.evaluate(points(12)):
+    for row, outcome in evaluate(evaluator, points(12)):
         order.append(row)
         if row == 0:
             assert outcome.error == "no answer within the timeout of 1 s"
@@ -240,7 +240,7 @@ def test_outcomes_arrive_as_they_finish(tmp_path):
             time.sleep(0.01)
 
     evaluator = make_evaluator(f, workers=2)
-    outcomes = evaluator.evaluate(points(5))
+    outcomes = evaluate(evaluator, points(5))
     assert sorted(next(outcomes)[0] for _ in range(4)) == [1, 2, 3, 4]
     (tmp_path / "go").touch()
     row, outcome = next(outcomes)
@@ -261,7 +261,7 @@ def test_leaving_a_batch_early_stops_it_and_the_next_batch_is_clean(run, tools, 
         return float(x[0])
 
     evaluator = make_evaluator(f, workers=2)
-    outcomes = evaluator.evaluate(points(2))
+    outcomes = evaluate(evaluator, points(2))
     assert next(outcomes)[0] == 0
     outcomes.close()
     assert len(tools.children() - before) == 1  # the one that hung is gone
@@ -306,14 +306,14 @@ def script(text, tmp_path, **options):
 
 HANGING = """
 import os, time, numpy as np
-from eglearn.evaluation import make_evaluator
+from eglearn.evaluation import evaluate, make_evaluator
 from pathlib import Path
 def f(x):
     Path({here!r}, f"pid{{int(x[0])}}").write_text(str(os.getpid()))
     time.sleep(1000)
 evaluator = make_evaluator(f, workers=2)
 try:
-    list(evaluator.evaluate(np.arange(2.0)[:, None]))
+    list(evaluate(evaluator, np.arange(2.0)[:, None]))
 finally:
     {last}
 """
@@ -348,7 +348,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path, tools):
 def test_a_plain_script_needs_no_main_guard_and_prints_of_the_objective_are_shown(tmp_path):
     text = """
 import numpy as np
-from eglearn.evaluation import make_evaluator
+from eglearn.evaluation import evaluate, make_evaluator
 scale = 2.0
 def helper(x):
     return scale * x[0]
@@ -356,7 +356,7 @@ def f(x):
     print("at", x[0])
     return helper(x)
 evaluator = make_evaluator(f, workers=2)
-print(sorted(outcome.y for row, outcome in evaluator.evaluate(np.array([[1.0], [2.0]]))))
+print(sorted(outcome.y for row, outcome in evaluate(evaluator, np.array([[1.0], [2.0]]))))
 """
     out, err = script(text, tmp_path).communicate(timeout=20)
     assert sorted(out.splitlines()) == ["[2.0, 4.0]", "at 1.0", "at 2.0"]

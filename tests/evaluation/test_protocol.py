@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from eglearn import Status, minimize
-from eglearn.evaluation import Command, ObjectiveError, make_evaluator
+from eglearn.evaluation import Command, ObjectiveError, evaluate, make_evaluator
 from eglearn.evaluation.answer import parse
 
 LONGEST_LINE = 1 << 20
@@ -72,7 +72,7 @@ def test_a_number_that_was_believed_and_then_contradicted_ends_the_run(first):
     evaluator = make_evaluator(perl(body))
     try:
         with pytest.raises(ObjectiveError, match=r"taken for the value of point 0, and later answered it again"):
-            list(evaluator.evaluate(points(4)))
+            list(evaluate(evaluator, points(4)))
     finally:
         evaluator.close()
 
@@ -171,7 +171,7 @@ def test_whatever_a_program_prints_a_value_is_the_only_line(printed, tmp_path_fa
     file = tmp_path_factory.getbasetemp() / "printed"
     file.write_bytes(b"".join(line + b"\n" for line in printed))
     evaluator = make_evaluator(Command(["cat", str(file)]))
-    ((row, outcome),) = evaluator.evaluate(points(1))
+    ((row, outcome),) = evaluate(evaluator, points(1))
     evaluator.close()
     assert row == 0
     if len(printed) == 1:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from eglearn import Status, minimize
-from eglearn.evaluation import make_evaluator
+from eglearn.evaluation import evaluate, make_evaluator
 from eglearn.evaluation.base import checked
 
 BOX = [(-5, 5)] * 2
@@ -34,9 +34,9 @@ BOX = [(-5, 5)] * 2
 )
 def test_numbers_of_other_kinds(value, number):
     assert checked(value) == (number, None)
-    (outcome,) = make_evaluator(lambda x: value, vectorized=False).evaluate(np.zeros((1, 1)))
+    (outcome,) = evaluate(make_evaluator(lambda x: value, vectorized=False), np.zeros((1, 1)))
     assert outcome[1].y == number
-    (outcome,) = make_evaluator(lambda x: [value], vectorized=True).evaluate(np.zeros((1, 1)))
+    (outcome,) = evaluate(make_evaluator(lambda x: [value], vectorized=True), np.zeros((1, 1)))
     assert outcome[1].y == number
 
 
@@ -192,7 +192,7 @@ def judge(value):
         (make_evaluator(lambda x: value), np.zeros((1, 1))),
         (make_evaluator(lambda x: value, vectorized=True), np.zeros((2, 1))),
     ):
-        outcomes = list(evaluator.evaluate(x))
+        outcomes = list(evaluate(evaluator, x))
         assert [row for row, _ in outcomes] == list(range(len(x)))
         for _, outcome in outcomes:
             assert (outcome.error is None) == math.isfinite(outcome.y)

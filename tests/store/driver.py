@@ -17,18 +17,18 @@ IDENTITY = {"algorithm": "EGL", "seed": 0, "budget": 100, "bounds": [[-5.0, 5.0]
 N, M = 20, 8  # dimension and batch size of the runs below
 
 
-def point(batch: int, row: int, n: int = N) -> np.ndarray:
-    return np.random.default_rng([batch, row]).standard_normal(n)
+def point(index: int, n: int = N) -> np.ndarray:
+    return np.random.default_rng(index).standard_normal(n)
 
 
-def outcome(batch: int, row: int) -> Outcome:
-    if row % 7 == 3:
-        return Outcome(math.nan, f"failed {batch} {row}", 2, 0.5, "w1")
-    return Outcome(math.sin(batch * 100 + row), None, 1, batch + row / 8, "w0")
+def outcome(index: int) -> Outcome:
+    if index % 7 == 3:
+        return Outcome(math.nan, f"failed {index}", 2, 0.5, "w1")
+    return Outcome(math.sin(index), None, 1, index / 8, "w0")
 
 
-def state(batch: int) -> dict[str, Any]:
-    return {"k": batch, "z": np.random.default_rng(batch).standard_normal(600)}
+def state(told: int) -> dict[str, Any]:
+    return {"k": told, "z": np.random.default_rng(told).standard_normal(600)}
 
 
 def same(a: Outcome, b: Outcome) -> bool:
@@ -44,11 +44,18 @@ def write_run(path: Path, batches: int, start: int = 0) -> None:
 
 
 def write_batches(store: Store, batches: int, start: int = 0) -> None:
+    """Batches of M evaluations, with progress after each and a checkpoint after every third."""
     for batch in range(start, batches):
-        for row in range(M):
-            store.record(batch, row, point(batch, row), outcome(batch, row))
-        checkpoint = serialize.dumps(state(batch)) if batch % 3 == 2 else None
-        store.end_batch(batch, checkpoint, {"best": -batch, "eps": 0.5})
+        for index in range(M * batch, M * (batch + 1)):
+            store.record(index, point(index), outcome(index))
+        told = M * (batch + 1)
+        store.save(told, {"best": -batch, "eps": 0.5}, serialize.dumps(state(told)) if batch % 3 == 2 else None)
+
+
+def known(store: Store, batch: int) -> dict[int, Outcome]:
+    """What the store knows of a batch, by index."""
+    points = {index: point(index) for index in range(M * batch, M * (batch + 1))}
+    return {index: outcome for index, (_, outcome, _) in store.answers(points).items()}
 
 
 def alone(path: Path) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.store.driver import IDENTITY, M, alone, write_batches, write_run
+from tests.store.driver import IDENTITY, M, alone, known, write_batches, write_run
 
 from eglearn.store import History, Store, StoreError, backup
 
@@ -73,7 +73,7 @@ def test_a_killed_run_needs_its_log(path: Path, tmp_path: Path, interrupted: dic
     Path(f"{copy}-wal").write_bytes(interrupted["-wal"])
     assert count(copy) == 10 * M
     with Store(copy, IDENTITY) as store:
-        assert store.latest_checkpoint()[0] == 8
+        assert store.latest_checkpoint()[0] == 9 * M
     assert alone(copy)
 
 
@@ -98,7 +98,7 @@ def test_closing_on_a_full_disk_leaves_the_log(path: Path, monkeypatch: pytest.M
     assert Path(f"{path}-wal").stat().st_size > 0
     assert count(path) == 3 * M
     with Store(path, IDENTITY) as store:
-        assert len(store.values(2)) == M
+        assert len(known(store, 2)) == M
     assert alone(path)
 
 
@@ -114,7 +114,7 @@ def test_a_backup_holds_everything(path: Path, tmp_path: Path, running: bool) ->
     assert alone(copy)
     store.close()
     assert alone(path) or sorted(p.name for p in tmp_path.iterdir()) == ["elsewhere", "run.egl"]
-    columns = "batch, row, y, error, attempts, seconds, worker, at, x_check, x"
+    columns = 'aside, "index", y, error, attempts, seconds, worker, at, x_check, x'
     tables = []
     for one in (path, copy):
         with sqlite3.connect(one) as db:

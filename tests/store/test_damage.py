@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from tests.store.driver import IDENTITY, M, outcome, point, same, state, write_batches
+from tests.store.driver import IDENTITY, M, known, outcome, point, same, state, write_batches
 
 from eglearn.store import History, Store, StoreError
 
@@ -20,18 +20,18 @@ def assert_only_true_things(path: Path) -> str:
         with Store(path, IDENTITY) as store:
             found = store.latest_checkpoint()
             assert found is None or np.array_equal(found[1]["z"], state(found[0])["z"])
-            for batch in range(10):
-                x = np.array([point(batch, row) for row in range(M)])
-                for row, (value, place) in store.answers(batch, x).items():
-                    assert same(value, outcome(batch, row))
-                    assert np.array_equal(place, x[row])
+            points = {index: point(index) for index in range(10 * M)}
+            for index, (order, value, place) in store.answers(points).items():
+                assert order == index + 1
+                assert same(value, outcome(index))
+                assert np.array_equal(place, points[index])
             for e in store.evaluations():
-                assert same(e.outcome, outcome(e.batch, e.row)) or "damaged" in e.outcome.error
-                assert e.x is None or np.array_equal(e.x, point(e.batch, e.row))
+                assert same(e.outcome, outcome(e.index)) or "damaged" in e.outcome.error
+                assert e.x is None or np.array_equal(e.x, point(e.index))
             store.progress()
             write_batches(store, 12, start=9)
-            assert store.latest_checkpoint()[0] == 11
-            return "none" if found is None else f"batch {found[0]}"
+            assert store.latest_checkpoint()[0] == 12 * M
+            return "none" if found is None else f"batch {found[0] // M - 1}"
     except StoreError as error:
         return "refused" if path.name in str(error) else str(error)
 
@@ -89,7 +89,7 @@ def test_reading_damaged_files(path: Path, finished: bytes, survived: Survived) 
             history.progress()
             history.result()
             for e in history.evaluations():
-                assert same(e.outcome, outcome(e.batch, e.row)) or "damaged" in e.outcome.error
+                assert same(e.outcome, outcome(e.index)) or "damaged" in e.outcome.error
         except StoreError as error:
             texts.append(str(error))
     assert texts
@@ -98,13 +98,13 @@ def test_reading_damaged_files(path: Path, finished: bytes, survived: Survived) 
 
 
 def test_what_can_be_read_moves_to_a_new_file(path: Path, finished: bytes) -> None:
-    lost = finished.index(point(4, 4).tobytes()) // 4096 * 4096  # a page in the middle of the evaluations
+    lost = finished.index(point(4 * M + 4).tobytes()) // 4096 * 4096  # a page in the middle of the evaluations
     spoilt = finished[:lost] + bytes(4096) + finished[lost + 4096 :]
     path.write_bytes(spoilt)
     with Store(path, IDENTITY) as store:
         (note,) = store.notes
-        assert store.latest_checkpoint()[0] == 8
-        assert [len(store.values(batch)) for batch in (0, 1, 8, 9)] == [M] * 4
+        assert store.latest_checkpoint()[0] == 9 * M
+        assert [len(known(store, batch)) for batch in (0, 1, 8, 9)] == [M] * 4
         count = len(list(store.evaluations()))
         assert 10 * M - 40 < count < 10 * M
         assert len(store.progress()) == 10

@@ -22,7 +22,7 @@ def test_a_clean_close_leaves_one_file(path: Path) -> None:
     list(History(path).evaluations())
     assert alone(path)
     with pytest.raises(StoreError, match="closed"):
-        store.record(0, 0, np.zeros(1), Outcome(0.0))
+        store.record(0, np.zeros(1), Outcome(0.0))
 
 
 def test_close_beside_a_busy_reader_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_an_unknown_format_is_refused_by_number(path: Path) -> None:
     db.execute("PRAGMA user_version = 7")
     db.close()
     for refuse in (lambda: Store(path, IDENTITY), lambda: History(path)):
-        with pytest.raises(StoreError, match="has format 7, this eglearn reads format 1"):
+        with pytest.raises(StoreError, match="has format 7, this eglearn reads formats up to 2"):
             refuse()
 
 
@@ -125,7 +125,7 @@ def test_a_deleted_file_is_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) 
     with Store(path, IDENTITY) as store:
         path.rename(path.with_name("elsewhere"))
         with pytest.raises(StoreError, match="deleted or replaced"):
-            store.record(0, 0, np.zeros(1), Outcome(0.0))
+            store.record(0, np.zeros(1), Outcome(0.0))
         path.touch()
         with pytest.raises(StoreError, match="deleted or replaced"):
-            store.record(0, 0, np.zeros(1), Outcome(0.0))
+            store.record(0, np.zeros(1), Outcome(0.0))

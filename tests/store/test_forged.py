@@ -21,9 +21,9 @@ from eglearn.store import History, Store, StoreError
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
 COLUMNS = {
-    "evaluations": "i AS id, i AS batch, 0 AS row, 1.5 AS y, NULL AS error, 1 AS attempts, 0.5 AS seconds, "
+    "evaluations": 'i AS id, -1 AS aside, i AS "index", 1.5 AS y, NULL AS error, 1 AS attempts, 0.5 AS seconds, '
     "'w' AS worker, 0.5 AS at, 0 AS x_check, 0 AS \"check\", randomblob(1000000) AS x",
-    "progress": 'i AS batch, hex(randomblob(1000000)) AS data, 0 AS "check"',
+    "progress": 'i AS told, hex(randomblob(1000000)) AS data, 0 AS "check"',
     "meta": "'identity' AS key, hex(zeroblob(100000000)) AS data, 0 AS \"check\"",
 }
 
@@ -65,11 +65,11 @@ def test_a_view_is_not_read(path: Path, table: str) -> None:
     "statement",
     [
         "CREATE TRIGGER t AFTER INSERT ON evaluations BEGIN DELETE FROM evaluations; END",
-        "CREATE INDEX i ON evaluations (abs(batch))",
+        "CREATE INDEX i ON evaluations (abs(aside))",
         "CREATE TABLE more (a)",
         "CREATE VIEW more AS SELECT 1",
         "ALTER TABLE progress ADD COLUMN more AS (hex(zeroblob(100000000)))",
-        "UPDATE sqlite_master SET sql = replace(sql, 'y,', 'y AS (abs(batch)),') WHERE name = 'evaluations'",
+        "UPDATE sqlite_master SET sql = replace(sql, 'y,', 'y AS (abs(aside)),') WHERE name = 'evaluations'",
     ],
 )
 def test_other_things_in_the_file_are_refused(path: Path, statement: str) -> None:
@@ -195,14 +195,14 @@ def test_rows_of_other_types_with_right_checksums(path: Path) -> None:
 
     write_run(path, 1)
     raw = np.zeros(3).tobytes() + b"odd"
-    columns = (0, 2, 1.5, b"bytes", 1, 0.5, 7, 0.5, zlib.crc32(raw))
+    columns = (-1, 2, 1.5, b"bytes", 1, 0.5, 7, 0.5, zlib.crc32(raw))
     update = 'UPDATE evaluations SET y=?, error=?, attempts=?, seconds=?, worker=?, at=?, x_check=?, "check"=?, x=?'
     with sqlite3.connect(path) as db:
-        db.execute(f'{update} WHERE "row" = 2', (*columns[2:], _check(columns), raw))
+        db.execute(f'{update} WHERE "index" = 2', (*columns[2:], _check(columns), raw))
     db.close()
-    seen = {e.row: e.outcome for e in History(path).evaluations()}
+    seen = {e.index: e.outcome for e in History(path).evaluations()}
     assert "damaged" in str(seen[2].error)
-    assert all(same(seen[row], outcome(0, row)) for row in seen if row != 2)
+    assert all(same(seen[index], outcome(index)) for index in seen if index != 2)
 
 
 SHOW = """
@@ -230,8 +230,8 @@ def test_show_of_a_forged_file_takes_little(path: Path) -> None:
 def test_long_texts_are_cut(path: Path) -> None:
     text = "mesh \udcff" + "x" * 20_000_000
     with Store(path, IDENTITY) as store:
-        for row in range(3):
-            store.record(0, row, point(0, row), Outcome(float("nan"), text, worker=text))
+        for index in range(3):
+            store.record(index, point(index), Outcome(float("nan"), text, worker=text))
         store.finish({"message": text})
         for e in store.evaluations():
             assert e.outcome.error.startswith("mesh \\udcffxxx")

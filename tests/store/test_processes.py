@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.store.driver import IDENTITY, M, alone, outcome, point, same, write_batches, write_run
+from tests.store.driver import IDENTITY, M, alone, known, outcome, point, same, write_batches, write_run
 
 from eglearn.store import History, Store, StoreError
 
@@ -56,19 +56,20 @@ rng = random.Random()
 with Store(path, IDENTITY) as store:
     say("open", *store.notes)
     found = store.latest_checkpoint()
-    first = 0 if found is None else found[0] + 1
+    first = 0 if found is None else found[0] // M
     for batch in range(first, 10**6):
-        for row in set(range(M)) - set(store.values(batch)):
-            store.record(batch, row, point(batch, row), outcome(batch, row))
-            say("value", batch, row)
+        for index in set(range(M * batch, M * batch + M)) - set(known(store, batch)):
+            store.record(index, point(index), outcome(index))
+            say("value", index)
             time.sleep(rng.choice([0, 0, 0.003]))
-        keep = serialize.dumps(state(batch)) if batch % 3 == 2 else None
-        store.end_batch(batch, keep, {"best": 0})
+        told = M * (batch + 1)
+        keep = serialize.dumps(state(told)) if batch % 3 == 2 else None
+        store.save(told, {"best": 0}, keep)
         if keep:
-            say("checkpoint", batch)
+            say("checkpoint", told)
 """
     rng = random.Random(0)
-    written: set[tuple[int, int]] = set()
+    written: set[int] = set()
     checkpoint = -1
     for trial in range(15):
         process = child(code, path)
@@ -82,17 +83,17 @@ with Store(path, IDENTITY) as store:
         process.send_signal(signal.SIGKILL)
         for kind, *words in lines(process):
             if kind == "value":
-                assert (int(words[0]), int(words[1])) not in written  # nothing is evaluated twice
-                written.add((int(words[0]), int(words[1])))
+                assert int(words[0]) not in written  # nothing is evaluated twice
+                written.add(int(words[0]))
             elif kind == "checkpoint":
                 checkpoint = int(words[0])
         assert process.wait(10) == -signal.SIGKILL
         if written:
-            seen = {(e.batch, e.row): e for e in History(path).evaluations()}
+            seen = {e.index: e for e in History(path).evaluations()}
             assert written <= set(seen)
             assert len(seen) <= len(written) + 15  # at most one a kill was written but not yet said
-            assert all(same(e.outcome, outcome(*key)) for key, e in seen.items())
-            assert all(np.array_equal(e.x, point(*key)) for key, e in seen.items())
+            assert all(same(e.outcome, outcome(key)) for key, e in seen.items())
+            assert all(np.array_equal(e.x, point(key)) for key, e in seen.items())
     assert len(written) > 50
     with Store(path, IDENTITY) as store:
         assert store.latest_checkpoint()[0] >= checkpoint
@@ -104,9 +105,9 @@ def test_a_kill_while_opening_or_closing(path: Path) -> None:
     code = """
 for i in range(10**6):
     with Store(path, IDENTITY) as store:
-        row = len(store.values(0))
-        store.record(0, row, point(0, row), outcome(0, row))
-        say(row)
+        index = store.unseen(0)
+        store.record(index, point(index), outcome(index))
+        say(index)
 """
     rng = random.Random(1)
     count = 0
@@ -118,7 +119,7 @@ for i in range(10**6):
         process.send_signal(signal.SIGKILL)
         said = [int(words[0]) for words in lines(process)]
         process.wait(10)
-        seen = [e.row for e in History(path).evaluations()]
+        seen = [e.index for e in History(path).evaluations()]
         assert seen == list(range(len(seen)))
         assert len(seen) > max(said, default=count)
         count = len(seen)
@@ -148,8 +149,8 @@ def test_a_second_process_is_refused_until_the_first_dies(path: Path, fork: bool
         process.kill()
         process.wait(10)
         with Store(path, IDENTITY) as store:
-            assert store.latest_checkpoint()[0] == 2
-            assert len(store.values(2)) == M
+            assert store.latest_checkpoint()[0] == 3 * M
+            assert len(known(store, 2)) == M
     finally:
         process.kill()
         process.wait(10)
@@ -184,7 +185,7 @@ for trial in range({ROUNDS}):
                 os._exit(0)
             os.write(said, b"o")
             os.read(end_read, 1)
-            store.record(0, 0, point(0, 0), outcome(0, 0))
+            store.record(0, point(0), outcome(0))
             store.close()
             os._exit(0)
         children.append(child)
@@ -212,7 +213,7 @@ def test_a_second_opening_in_one_process_is_refused(path: Path) -> None:
             Store(path, IDENTITY)
         write_batches(store, 1)
     with Store(path, IDENTITY) as store:
-        assert len(store.values(0)) == M
+        assert len(known(store, 0)) == M
 
 
 TRY = """
@@ -253,8 +254,8 @@ say(batch)
     counts = [0]
     while len(set(counts)) < 6 or process.poll() is None:
         seen = list(history.evaluations())
-        assert all(same(e.outcome, outcome(e.batch, e.row)) for e in seen[counts[-1] :])
-        assert [(e.batch, e.row) for e in seen] == [divmod(i, M) for i in range(len(seen))]
+        assert all(same(e.outcome, outcome(e.index)) for e in seen[counts[-1] :])
+        assert [e.index for e in seen] == list(range(len(seen)))
         assert len(history.progress()) >= len(seen) // M - 1
         counts.append(len(seen))
         if len(set(counts)) >= 6:
@@ -275,14 +276,13 @@ with Store(path, IDENTITY) as store:
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
     done = 0
     try:
-        for batch in range(1000):
-            for row in range(M):
-                store.record(batch, row, point(batch, row), outcome(batch, row))
-                done += 1
+        for index in range(8000):
+            store.record(index, point(index), outcome(index))
+            done += 1
     except StoreError as error:
         say("error", error)
     try:
-        store.end_batch(batch, serialize.dumps(state(0)), {})
+        store.save(index, {}, serialize.dumps(state(0)))
     except StoreError as error:
         say("error", error)
     say("done", done)
@@ -293,9 +293,8 @@ with Store(path, IDENTITY) as store:
     assert int(done) > 10
     with Store(path, IDENTITY) as store:
         assert len(list(store.evaluations())) == int(done)
-        batch, row = divmod(int(done), M)
-        assert len(store.values(batch)) == row
-        store.record(batch, row, point(batch, row), outcome(batch, row))
+        assert store.last_index() == int(done) - 1
+        store.record(int(done), point(int(done)), outcome(int(done)))
     assert alone(path)
 
 

@@ -38,23 +38,24 @@ def open_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     )
 )
 def test_values_come_back_bit_for_bit(open_store: Store, outcomes: list[Outcome]) -> None:
-    batch = len(list(open_store.evaluations()))  # a number not used before
-    for row, value in enumerate(outcomes):
-        open_store.record(batch, row, np.array([value.y, row]), value)
-    found = open_store.values(batch)
-    assert sorted(found) == list(range(len(outcomes)))
-    seen = list(History(open_store.path).evaluations())[batch:]
-    for row, value in enumerate(outcomes):
-        assert same(found[row], value)
-        assert same(seen[row].outcome, value)
-        assert seen[row].x.tobytes() == np.array([value.y, row]).tobytes()
+    first = open_store.last_index() + 1
+    points = {index: np.array([value.y, index]) for index, value in enumerate(outcomes, start=first)}
+    orders = [open_store.record(first + k, points[first + k], value) for k, value in enumerate(outcomes)]
+    found = open_store.answers(points)
+    assert sorted(found) == list(points)
+    seen = list(History(open_store.path).evaluations())[first:]
+    for k, value in enumerate(outcomes):
+        assert (found[first + k][0], seen[k].order, seen[k].index) == (orders[k], orders[k], first + k)
+        assert same(found[first + k][1], value)
+        assert same(seen[k].outcome, value)
+        assert seen[k].x.tobytes() == points[first + k].tobytes()
 
 
 @pytest.mark.parametrize("y", [0.0, -0.0, math.nan, 1e300, -1e300, 5e-324, -5e-324, 3.0, 2.0**53, 1 / 3])
 def test_special_values(path: Path, y: float) -> None:
     with Store(path, IDENTITY) as store:
-        store.record(0, 0, np.array([y]), Outcome(y, seconds=y))
-        assert same(store.values(0)[0], Outcome(y, seconds=y))
+        store.record(0, np.array([y]), Outcome(y, seconds=y))
+        assert same(store.answers({0: np.array([y])})[0][1], Outcome(y, seconds=y))
     (evaluation,) = History(path).evaluations()
     assert same(evaluation.outcome, Outcome(y, seconds=y))
     assert evaluation.x.tobytes() == np.array([y]).tobytes()
@@ -62,49 +63,49 @@ def test_special_values(path: Path, y: float) -> None:
 
 def test_text_that_is_not_unicode(path: Path) -> None:
     with Store(path, IDENTITY) as store:
-        store.record(0, 0, np.zeros(1), Outcome(math.nan, "exit \udcff\0 end"))
-        assert store.values(0)[0].error == "exit \\udcff\0 end"
+        store.record(0, np.zeros(1), Outcome(math.nan, "exit \udcff\0 end"))
+        assert store.answers({0: np.zeros(1)})[0][1].error == "exit \\udcff\0 end"
 
 
 def test_numpy_scalars_are_accepted(path: Path) -> None:
     with Store(path, {"seed": np.int64(3), "low": np.zeros(2)}) as store:
-        store.record(np.int64(1), np.int64(0), np.zeros(2, np.float32), Outcome(np.float64(2.5), None, np.int64(2)))
-        store.end_batch(np.int64(1), b"", {"best": np.float32(0.5), "eps": math.nan, "g": np.arange(2)})
-        assert store.values(np.int64(1))[0] == Outcome(2.5, None, 2)
+        store.record(np.int64(1), np.zeros(2, np.float32), Outcome(np.float64(2.5), None, np.int64(2)))
+        store.save(np.int64(1), {"best": np.float32(0.5), "eps": math.nan, "g": np.arange(2)}, b"")
+        assert store.answers({np.int64(1): np.zeros(2)})[1][1] == Outcome(2.5, None, 2)
         (row,) = store.progress()
     assert math.isnan(row.pop("eps"))
-    assert row == {"batch": 1, "best": 0.5, "g": [0, 1]}
+    assert row == {"nfev": 1, "best": 0.5, "g": [0, 1]}
 
 
 def test_history_holds_everything_in_order_of_arrival(path: Path) -> None:
     order = random.Random(0).sample(range(1200), 1200)  # more than one read of the file
     with Store(path, IDENTITY, {"numpy": "2.1"}) as store:
-        for row in order:
-            store.record(0, row, point(0, row), outcome(0, row))
-        store.end_batch(0, None, {"best": 1.0})
+        for index in order:
+            store.record(index, point(index), outcome(index))
+        store.save(1200, {"best": 1.0}, None)
         assert store.result() is None
         store.finish({"x": np.array([0.1, 0.2]), "fun": 0.1 + 0.2})
     history = History(path)
     seen = list(history.evaluations())
-    assert [e.row for e in seen] == order
-    assert all(same(e.outcome, outcome(0, e.row)) and np.array_equal(e.x, point(0, e.row)) for e in seen)
+    assert [e.index for e in seen] == order
+    assert all(same(e.outcome, outcome(e.index)) and np.array_equal(e.x, point(e.index)) for e in seen)
     assert all(a.at <= b.at for a, b in itertools.pairwise(seen))
     assert all(e.x is None for e in history.evaluations(with_x=False))
     assert history.identity == IDENTITY
     assert history.environment == {"numpy": "2.1"}
-    assert history.progress() == [{"batch": 0, "best": 1.0}]
+    assert history.progress() == [{"nfev": 1200, "best": 1.0}]
     assert history.result() == {"x": [0.1, 0.2], "fun": 0.1 + 0.2}
 
 
 @pytest.mark.parametrize(("keep", "kept"), [("all", [0, 1, 2, 3, 4, 5]), ("improvements", [1, 2, 5]), ("none", [])])
 def test_keep_x(path: Path, keep: Any, kept: list[int]) -> None:
     y = [math.nan, 5.0, 4.0, 4.0, 4.5, 3.0]
-    for rows in ([0, 1, 2, 3], [4, 5]):  # the lowest value so far survives a restart
+    for indices in ([0, 1, 2, 3], [4, 5]):  # the lowest value so far survives a restart
         with Store(path, IDENTITY, keep_x=keep) as store:
-            for row in rows:
-                store.record(0, row, point(0, row), Outcome(y[row]))
+            for index in indices:
+                store.record(index, point(index), Outcome(y[index]))
     seen = list(History(path).evaluations())
-    assert [e.row for e in seen if e.x is not None] == kept
+    assert [e.index for e in seen if e.x is not None] == kept
     assert [e.outcome.y for e in seen][1:] == y[1:]
 
 

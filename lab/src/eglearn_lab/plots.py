@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 WIDTH = 9.0
 """Inches of a picture as wide as a page."""
+NARROW = 4.2
+"""... as wide as a telephone."""
 
 STYLE: Any = {
     "figure.dpi": 100,
@@ -76,12 +79,49 @@ def line_style(index: int) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True)
+class Canvas:
+    """Where the pictures of a page go, in which format, and for how wide a screen.
+
+    Parameters
+    ----------
+    folder
+        For the files.
+    kind
+        "png", or "svg", which is sharp at any size and takes the colours of the page that it stands in.
+    narrow
+        Whether it is for a telephone: fewer panels side by side, in letters of the same size.
+    """
+
+    folder: Path
+    kind: str = "png"
+    narrow: bool = False
+
+    @property
+    def width(self) -> float:
+        """Inches of a picture as wide as the page."""
+        return NARROW if self.narrow else WIDTH
+
+    def columns(self, most: int) -> int:
+        """Panels side by side."""
+        return min(most, 2) if self.narrow else most
+
+    def save(self, figure: Figure, name: str, *, dpi: int = 110) -> Path:
+        """Write a picture."""
+        return save(figure, self.folder / f"{name}{'-narrow' * self.narrow}.{self.kind}", dpi=dpi)
+
+
 def save(figure: Figure, path: str | os.PathLike[str], *, dpi: int = 110) -> Path:
-    """Write a PNG without the date in it (the same picture gives the same file), and close the figure."""
+    """Write a PNG or SVG without the date in it (the same picture gives the same file), and close the figure."""
+    import matplotlib as mpl
     import matplotlib.pyplot as plt
 
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=dpi, bbox_inches="tight", metadata={"Software": None})
+    svg = path.suffix == ".svg"
+    # Names inside the file depend on its own: several of them may stand in one page.
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": path.name}):
+        metadata = {"Date": None} if svg else {"Software": None}
+        figure.savefig(path, dpi=dpi, bbox_inches="tight", metadata=metadata, transparent=svg)
     plt.close(figure)
     return path

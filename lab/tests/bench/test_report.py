@@ -5,12 +5,12 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from lab.tests.bench.made_up import parquet, row, rows
+from tests.browser import Browser
 
 from eglearn_lab.bench.claims import judge
 from eglearn_lab.bench.evidence import NO_DATA
@@ -50,7 +50,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.names.append(tag)
-        if tag == "img":
+        if tag == "svg":
             self.images.append(dict(attrs))
 
     def handle_data(self, data):
@@ -96,14 +96,20 @@ def test_the_headline_names_the_winner_with_its_figures(known: Path) -> None:
 
 def test_figures_are_inside_the_page_and_beside_it(known: Path) -> None:
     page = Page(known)
-    names = ["bbob-distance.png", "bbob-functions.png", "bbob-success.png", "bbob-targets.png"]
-    assert sorted(p.name for p in known.parent.glob("*.png")) == names
-    assert len(page.images) == 4
+    names = {f"bbob-{name}{form}.svg" for name in ("distance", "functions", "success", "targets")
+             for form in ("", "-narrow")}  # fmt: skip
+    assert {p.name for p in known.parent.glob("*.*g")} == names
+    assert [image["class"] for image in page.images] == ["wide", "narrow"] * 4
     for image in page.images:
-        assert image["src"].startswith("data:image/png;base64,")
-        assert "winner" in image["alt"]
+        assert image["role"] == "img"
+        assert "winner" in image["aria-label"]
     assert "script" not in page.names
-    assert not re.search(r"https?://|url\(|@import", page.html)
+    assert "img" not in page.names
+    fetched = re.sub(r'xmlns(:xlink)?="http://www.w3.org/[^"]*"|url\(#\w+\)', "", page.html)
+    assert not re.search(r"https?://|url\(|@import", fetched)
+    # clip paths and markers of different pictures must not be taken for each other
+    names = re.findall(r'<(?:clipPath|path) id="(\w+)"', page.html)
+    assert len(set(names)) == len(names) > 20
     assert len(page.html) < 3_000_000
 
 
@@ -112,14 +118,19 @@ def test_the_page_opens_in_a_browser_and_shows_all_figures(known: Path) -> None:
     if chromium is None:
         assert not os.environ.get("CI"), "chromium is missing: the report must be opened in a real browser here"
         pytest.skip("chromium is not installed")
-    for width in (400, 1200):
-        options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0", "--dump-dom"]
-        options += [f"--window-size={width},900", f"--user-data-dir={known.parent / 'profile'}"]
-        done = subprocess.run([chromium, *options, known.as_uri()], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0
-        assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
-        assert done.stdout.count("<img ") == 4
-        assert "winner solves 50.0 points more than second" in done.stdout
+    with Browser(chromium) as browser:
+        for width, dark in ((400, False), (1200, False), (400, True), (1200, True)):
+            browser.look(width=width, dark=dark)
+            browser.open(known.as_uri())
+            assert browser.sideways() == []
+            shown = browser.run(
+                "[...document.querySelectorAll('svg')].filter(s => s.clientWidth).map(s => s.classList[0])"
+            )
+            assert shown == ["narrow" if width == 400 else "wide"] * 4
+            assert "winner solves 50.0 points more than second" in browser.run("document.body.textContent")
+            ink = "getComputedStyle(document.querySelector('svg text')).fill"
+            assert browser.run(ink) == browser.run("getComputedStyle(document.body).color")
+        assert browser.complaints == []
 
 
 def test_an_order_that_is_not_settled_is_not_claimed() -> None:
@@ -187,7 +198,7 @@ def test_one_algorithm_one_function_several_seeds(tmp_path: Path) -> None:
     page = Page(write_report(parquet(tmp_path / "r.parquet", runs), tmp_path / "out"))
     assert "only only was run; it solves 25.0 %." in page.text
     assert "1/4" in page.text  # runs solved
-    assert len(page.images) == 4
+    assert len(page.images) == 8  # each for wide and for narrow screens
 
 
 def test_noisy_runs_are_judged_by_what_is_recommended() -> None:
@@ -300,7 +311,8 @@ def test_names_from_a_stranger_write_nothing_outside_and_are_only_text(tmp_path:
     before = {*tmp_path.rglob("*")}
     page, text = write_report(source, inside / "page"), write_markdown(source, inside / "text.md")
     made = {*tmp_path.rglob("*")} - before
-    assert sum(path.suffix == ".png" for path in made) == 8
+    assert sum(path.suffix == ".png" for path in made) == 4
+    assert sum(path.suffix == ".svg" for path in made) == 8
     assert [path for path in made if not path.is_relative_to(inside)] == []
     for content in (page.read_text(encoding="utf-8"), text.read_text(encoding="utf-8").split("```sh")[0]):
         assert "&lt;img src=x onerror" in content
@@ -353,6 +365,6 @@ def test_both_pages_show_the_same(tmp_path: Path) -> None:
     ]
     assert len(cells) > 100
     assert [cell for cell in cells if cell.split(" ")[0] not in shown] == []
-    assert len(page.images) == text.count("![") == 4
+    assert len(page.images) // 2 == text.count("![") == 4
     for content in (text, page.text):
         assert "eglearn bench run --suite bbob" in content

@@ -12,6 +12,7 @@ from eglearn_lab.bench.ablations import ABLATIONS
 from eglearn_lab.bench.metrics import Results
 from eglearn_lab.bench.report_ablations import ablation_parts, variants_table
 from eglearn_lab.bench.snapshots import load_snapshots
+from eglearn_lab.plots import Canvas
 
 
 @pytest.fixture
@@ -38,24 +39,24 @@ def test_each_ablation_with_runs_has_a_section_and_a_picture(tmp_path, nothing):
         for entry in ("replay-perturbation", "epsilon", "jump")
         for k, name in enumerate(ABLATIONS[entry].algorithms)
     }
-    parts = ablation_parts(Results.from_rows(rows(gaps, instances=(1,), n=40)), nothing, tmp_path)
+    parts = ablation_parts(Results.from_rows(rows(gaps, instances=(1,), n=40)), nothing, Canvas(tmp_path))
     assert [part.name for part in parts] == ["replay-perturbation", "epsilon", "jump"]
     for part in parts:
         assert part.picture.path == tmp_path / f"ablation-{part.name}.png"
         assert part.picture.path.stat().st_size > 5000
         assert part.table.rows
-    assert ablation_parts(Results.from_rows(rows({"auto": 1.0})), nothing, tmp_path) == []
+    assert ablation_parts(Results.from_rows(rows({"auto": 1.0})), nothing, Canvas(tmp_path)) == []
 
 
 def test_only_problems_of_all_variants_count(tmp_path, nothing):
     runs = rows({"jump-off": 20.0}, instances=(1,), n=40) + rows({"jump-on": 10.0}, range(1, 4), (1,), n=40)
-    (part,) = ablation_parts(Results.from_rows(runs), nothing, tmp_path)
+    (part,) = ablation_parts(Results.from_rows(runs), nothing, Canvas(tmp_path))
     assert "mean of 3 problems" in part.picture.words
 
 
 def test_other_dimensions_have_a_part_too(tmp_path, nothing):
     runs = rows({"jump-off": 20.0, "jump-on": 10.0}, n=2) + rows({"jump-off": 20.0, "jump-on": 10.0}, n=3)
-    (part,) = ablation_parts(Results.from_rows(runs), nothing, tmp_path)
+    (part,) = ablation_parts(Results.from_rows(runs), nothing, Canvas(tmp_path))
     assert "3-D, instance 1, 2" in part.picture.note
 
 
@@ -64,7 +65,7 @@ def test_histograms_tell_the_skewness(tmp_path):
     y = rng.exponential(size=400)
     snapshots = {"function": np.repeat([3, 15], 200), "t": np.tile(np.repeat([1000, 10_000], 100), 2), "y": y}
     snapshots["v"] = np.log(rng.uniform(size=400)) + rng.exponential(size=400)  # symmetric
-    (part,) = ablation_parts(Results.from_rows(rows({"auto": 1.0})), snapshots, tmp_path)
+    (part,) = ablation_parts(Results.from_rows(rows({"auto": 1.0})), snapshots, Canvas(tmp_path))
     raw, mapped = re.findall(r"skewness: raw (\d\.\d+), mapped (\d\.\d+)", part.picture.note)[0]
     assert float(raw) > 1 > 0.7 > float(mapped)
     assert (tmp_path / "ablation-output-map.png").stat().st_size > 3000

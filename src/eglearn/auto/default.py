@@ -4,70 +4,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from .._typing import Array
-from ..search.base import BatchSearch, Search, default_batch
+from ..search.base import Indices, Search, default_batch
 from ..settings import Settings, or_none, setting, whole
 from ..state import Stateful
-from .lanes import Board, Lane
+from .loop import Loop
 from .noise import NoisyEvolution, Repeats
 from .plan import Plan
 from .plan import plan as planned
-from .policies import Policy
 
 
-@dataclass
-class Loop(Stateful):
-    """A search of the cube by lanes, of which one has its turn at a time. It has no end."""
+class Kind(StrEnum):
+    """What a point was asked for."""
 
-    board: Board
-    lanes: list[Lane]
-    policy: Policy
-
-    @classmethod
-    def planned(cls, rng: Generator, start: Array, plan: Plan, budget: int | None) -> Loop:
-        """The loop that a plan describes, from ``start``."""
-        loop = cls(Board(rng, start, budget, start), plan.make_lanes(), plan.make_policy())
-        loop.policy.begin(loop.board, loop.lanes)
-        return loop
-
-    @property
-    def lane(self) -> Lane:
-        """The lane that has its turn."""
-        return self.lanes[self.policy.turn]
-
-    @property
-    def search(self) -> Search:
-        """Its search."""
-        return self.lane.running
-
-    def propose(self) -> Array:
-        """The next batch."""
-        return self.search.propose()
-
-    def learn(self, u: Array, y: Array) -> None:
-        """Hand the batch to its search, and let the policy choose who goes on."""
-        board, lane = self.board, self.lane
-        self.search.learn(u, y)
-        board.used += len(y)
-        board.failed = not np.isfinite(y).any()
-        if not board.failed:
-            i = int(np.nanargmin(y))
-            if board.note(u[i], float(y[i])):
-                for other in self.lanes:
-                    other.noticed(lane)
-        lane.learned(board)
-        self.policy.after(board, self.lanes, y)
-
-    def hear(self, u: Array, y: float) -> None:
-        """A point from elsewhere: if it is the best, a descent will begin there."""
-        if self.board.note(u, y):
-            for lane in self.lanes:
-                lane.noticed(None)
+    LANE = "lane"
+    SCOUT = "scout"  # a random point, while nothing is known that could lead anywhere
+    REPEAT = "repeat"  # the lowest point again
+    NOISY = "noisy"  # for the search under noise
 
 
 @dataclass
@@ -76,22 +35,22 @@ class Scout(Stateful):
 
     u: Array  # where the one value that is known was found first, at first the start
     level: float = math.nan  # that value
+    count: int = 0  # answers so far,
+    values: int = 0  # and those among them that have not failed
     lost: bool = False  # whether nothing is known yet that could lead anywhere
-    scouting: bool = False  # whether the points of the current batch are random ones
+    over: bool = False  # whether values differ
 
-    def look(self, u: Array, y: Array) -> bool:
-        """Whether this leads nowhere: nothing is known, or several points and all have one value."""
+    def look(self, u: Array, y: Array, enough: int, failed: bool) -> None:
+        """Take in answers; ``failed`` is whether the start is among them and has failed."""
         good = np.isfinite(y)
-        alone = math.isnan(self.level) and good.sum() == 1
+        self.count, self.values = self.count + len(y), self.values + int(good.sum())
         if math.isnan(self.level) and good.any():
             first = int(np.argmax(good))
             self.u, self.level = u[first].copy(), float(y[first])
-        return not alone and bool(np.all(y[good] == self.level))
-
-    def best(self, u: Array, y: Array) -> Array:
-        """The place to begin at: the best of these points, or the one known before."""
-        lowest = int(np.nanargmin(y))
-        return self.u if self.level <= y[lowest] else u[lowest]
+        self.over = bool((y[good] != self.level).any())
+        nothing = math.isnan(self.level) and (failed or self.lost)
+        flat = self.values > 1 and self.count >= enough
+        self.lost = not self.over and (nothing or flat)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +70,7 @@ class AutoSettings(Settings):
 
 
 @dataclass(init=False, eq=False, repr=False)
-class Auto(BatchSearch):
+class Auto(Search):
     """Lanes as planned, until noise is found that matters; then evolution strategies with large populations."""
 
     settings_class = AutoSettings
@@ -120,22 +79,25 @@ class Auto(BatchSearch):
     loop: Loop
     scout: Scout
     repeats: Repeats
+    open: dict[str, list[Any]]  # by the index of the point: its kind, its index there, and the number of the loop
     noisy: NoisyEvolution | None = None  # what runs under noise, if there is noise that matters
+    loops: int = 0  # loops begun so far
 
     def __init__(
         self, rng: Generator, start: Array, settings: Any = None, *, budget: int | None = None, **rest: Any
     ) -> None:
-        self.budget = budget
+        self.budget, self.open = budget, {}
         super().__init__(rng, start, settings, **rest)
 
     def _begin(self, start: Array) -> None:
-        self.plan = self.settings.plan or planned(self.n, self.budget, self.settings.m)
+        self.plan = self.settings.plan or planned(self.n, self.budget, self.settings.m, self.width)
         self.scout, self.repeats = Scout(start), Repeats(start)
         self._begin_at(start)
 
     def _begin_at(self, place: Array) -> None:
         left = None if self.budget is None else self.budget - self.used
-        self.loop = Loop.planned(self.rng, place, self.plan, left)
+        self.loops += 1
+        self.loop = Loop.begun(self.rng, place, self.plan, left, self.width)
 
     @property
     def active(self) -> Search:
@@ -172,54 +134,86 @@ class Auto(BatchSearch):
         """See ``favorite``."""
         return self.favorite[0] if self.noisy is not None else None
 
-    def _propose(self) -> Array:
-        """Now and then with the lowest point again."""
-        self.scout.scouting = self.scout.lost
+    def natural(self) -> int:
+        """That of the active search, with the points beside it that are due."""
         if self.scout.lost:
-            return self.rng.uniform(-1, 1, (default_batch(self.n), self.n))
-        batch = self.loop.propose() if self.noisy is None else self.noisy.propose()
-        return self.repeats.add(batch, self.used, self.active.shows_spread)
+            return max(self.width, default_batch(self.n))
+        return self._due() + (self.loop.natural() if self.noisy is None else self.noisy.natural())
 
-    def _learn(self, u: Array, y: Array) -> None:
+    def _due(self) -> int:
+        return self.repeats.due_now(self.used, self.active.shows_spread)
+
+    def propose(self, k: int | None = None) -> Array:
+        """The lowest point again if that is due, then points of the active search."""
+        k = self.natural() if k is None else k
+        if self.scout.lost:
+            u = self.rng.uniform(-1, 1, (k, self.n))
+            return self._sent(u, Kind.SCOUT, range(k))
+        repeated = self.repeats.repeat(min(k, self._due()), self.used)
+        self._sent(repeated, Kind.REPEAT, range(len(repeated)))
+        rest, kind = k - len(repeated), Kind.LANE if self.noisy is None else Kind.NOISY
+        if rest == 0:
+            return repeated
+        source = self.loop if self.noisy is None else self.noisy
+        u = source.propose(rest)
+        return np.vstack([repeated, self._sent(u, kind, range(source.asked - len(u), source.asked))])
+
+    def _sent(self, u: Array, kind: Kind, indices: range) -> Array:
+        for index in indices[: len(u)]:
+            self.open[str(self.asked)] = [kind, index, self.loops]
+            self.asked += 1
+        return u
+
+    def learn(self, u: Array, y: Array, indices: Indices | None = None) -> None:
+        """Hand answers to who asked."""
+        numbers = [int(i) for i in (list(self.open)[: len(y)] if indices is None else indices)]
+        asked = [self.open.pop(str(number)) for number in numbers]
+        self.used += len(y)
+        self.iterations += 1
         self._note_best(u, y)
-        scout, board = self.scout, self.loop.board
-        if scout.scouting or self.used == len(y):
-            # A point from elsewhere may have come meanwhile, where the search has begun then.
-            scout.lost = math.isnan(board.best_y) and scout.look(u, y)
-        if scout.lost or scout.scouting:
-            self._end_scouting(u, y)
-            return
-        tried = self.repeats.on_trial
-        u, y = self.repeats.take(u, y)
+        kinds = np.array([kind for kind, _, _ in asked])
+        if not self.scout.over:
+            failed = 0 in numbers and not math.isfinite(y[numbers.index(0)])
+            self.scout.look(u, y, default_batch(self.n), failed)
+        on_trial = self.repeats.on_trial
+        for row in np.flatnonzero(kinds == Kind.REPEAT):
+            self.repeats.judge(float(y[row]))
+        # Answers to points of a loop that is gone, and of a scout, are heard.
+        lane = np.array([kind is Kind.LANE and loop == self.loops for kind, _, loop in asked])
+        mine = np.array([index for _, index, _ in asked])
+        elsewhere = (kinds != Kind.NOISY) & (kinds != Kind.REPEAT) & ~lane
+        if elsewhere.any():
+            self._hear(u[elsewhere], y[elsewhere])
+        if lane.any():
+            self.repeats.look(u[lane], y[lane], default_batch(self.n))
+            self.loop.learn(u[lane], y[lane], mine[lane])
         if self.noisy is not None:
-            if tried:
-                self.noisy.ended_u, self.noisy.ended_value = self.repeats.u, self.repeats.y
-            self.noisy.learn(u, y)
-            return
-        self.loop.learn(u, y)
-        if self.repeats.noisy:
+            if on_trial and not self.repeats.on_trial and self.noisy.ended == 0:
+                self.noisy.ended_u, self.noisy.ended_value = self.repeats.u, self.repeats.trial_value
+                self.noisy.ended_error = self.repeats.trial_error
+            own = kinds == Kind.NOISY
+            if own.any():
+                self.noisy.learn(u[own], y[own], mine[own])
+        elif self.repeats.noisy:
+            board = self.loop.board
             place = self.repeats.try_best(board.start)
             gained = not np.array_equal(place, board.start)
-            self.noisy = NoisyEvolution.begun(self.rng, self.plan.noise, place, gained)
+            self.noisy = NoisyEvolution.begun(self.rng, self.plan.noise, place, gained, self.width)
 
-    def _end_scouting(self, u: Array, y: Array) -> None:
-        """Begin the search at the best point, unless lost; it has begun already if that came from elsewhere."""
-        if self.scout.lost or not np.isfinite(y).any():
+    def _hear(self, u: Array, y: Array) -> None:
+        """The search begins at the best point if nothing was known; else lanes take notice."""
+        good = np.isfinite(y)
+        if not good.any():
             return
         if math.isnan(self.loop.board.best_y):
-            self._begin_at(self.scout.best(u, y))
-        else:
-            lowest = int(np.nanargmin(y))
-            self.loop.hear(u[lowest], float(y[lowest]))
+            self._begin_at(u[int(np.nanargmin(y))])
+        self.loop.hear(u[good], y[good])
 
     def hear(self, u: Array, y: Array) -> None:
         """Points from elsewhere; under noise they are left aside, since a single value tells little."""
         super().hear(u, y)
-        for point, value in zip(u, y, strict=True):
-            if self.scout.lost:
-                self._begin_at(point)
-                self.scout.lost = False
-            self.loop.hear(point, float(value))
+        self.scout.lost, self.scout.over = False, True
+        self._hear(u, y)
 
     def extend(self, more: int) -> None:
         """There are so many more evaluations than it was planned for."""
@@ -229,8 +223,10 @@ class Auto(BatchSearch):
         self.budget += more
 
     def progress(self) -> dict[str, float]:
-        """Of the active search; ``restarts`` and ``noisy`` besides."""
+        """Of the active search; ``restarts``, ``noisy`` and, under noise, the candidate's standard error besides."""
         noisy = self.noisy is not None
         candidate = self.favorite[1] if noisy else self.active.best_y
         counts = {"restarts": float(self.restarts), "noisy": float(noisy)}
+        if self.noisy is not None:
+            counts["candidate_error"] = self.noisy.error if self.noisy.leads else self.noisy.ended_error
         return {"candidate": candidate, "epsilon": self.radius} | counts

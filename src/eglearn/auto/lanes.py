@@ -60,17 +60,28 @@ class Board(Stateful):
     best_u: Array
     best_y: float = math.nan
     used: int = 0
-    failed: bool = False  # whether the last batch failed as a whole: restarts begin at the best point, where values are
+    failures: int = 0  # evaluations that failed in a row
     restarts: int = 0
     doublings: int = 0  # how often the large population doubled
     longest: int = 0  # evaluations of the longest search
     exact: bool = False  # whether line searches found a sum over coordinates, whose minimum they know
-    width: float = 0.0  # how wide the evolution's distribution is, which mostly found the best point
+    spread: float = 0.0  # how wide the evolution's distribution is, which mostly found the best point
+    width: int = 1  # evaluations in flight
 
     @property
     def n(self) -> int:
         """Dimension."""
         return len(self.start)
+
+    @property
+    def failed(self) -> bool:
+        """Whether so many failed in a row that restarts begin at the best point, where values are."""
+        return self.failures >= default_batch(self.n)
+
+    def heard(self, y: Array) -> None:
+        """Count failures."""
+        good = np.flatnonzero(np.isfinite(y))
+        self.failures = self.failures + len(y) if not len(good) else len(y) - 1 - int(good[-1])
 
     def note(self, u: Array, y: float) -> bool:
         """Keep the best point; whether this one is."""
@@ -192,7 +203,8 @@ class Restarts(Lane):
         kind = SEARCHES[self.plan.search]
         changes = {kind.scale_setting: scale, kind.batch_setting: self.size}
         settings = self.plan.settings or kind.settings_class()
-        return kind(board.rng, place, settings.changed(**{name: v for name, v in changes.items() if name and v > 0}))
+        settings = settings.changed(**{name: v for name, v in changes.items() if name and v > 0})
+        return kind(board.rng, place, settings, width=board.width)
 
     def noticed(self, by: Lane | None) -> None:
         """A visit is due where nobody here found the best point."""

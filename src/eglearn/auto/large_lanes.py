@@ -50,7 +50,7 @@ class Descents(Lane):
         plan, place, radius = self.plan, board.start, self.plan.radius
         if self.search is not None and (not self.descended or (board.failed and not math.isnan(board.best_y))):
             self.descended, place = True, board.best_u
-            radius = min(max(board.width * math.sqrt(board.n), plan.smallest), plan.radius)
+            radius = min(max(board.spread * math.sqrt(board.n), plan.smallest), plan.radius)
         elif self.search is not None:
             place = board.rng.uniform(-plan.cube, plan.cube, board.n)
         settings = SubspaceTrustRegionSettings(radius=radius, m=plan.m)

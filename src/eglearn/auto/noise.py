@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 import numpy as np
 
 from .._typing import Array
-from ..search.base import Reason
+from ..search.base import Indices, Reason
 from ..search.cma_es import CMAES, CMAESSettings
 from ..search.diagonal_es import DiagonalES, DiagonalESSettings
 from ..settings import Settings, setting, whole
@@ -17,6 +19,7 @@ from .plan import NoisePlan
 
 # Values at the last means whose median tells what a search has reached, and how many it takes: one may be luck.
 _RECENT, _TELLING = 20, 5
+_NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,59 +51,72 @@ class Repeats(Stateful):
     settings: RepeatsSettings = field(default_factory=RepeatsSettings)
     y: float = math.nan
     first: float = math.nan
-    middle: float = math.nan  # the lowest value, and lowest and median of the first batch
-    before: float = math.nan  # the median of the first batch, then the last repeated value
+    middle: float = math.nan  # the lowest value, and lowest and median of the first values
+    before: float = math.nan  # the median of the first values, then the last repeated value
     known: bool = True  # whether the lowest point has repeated its value, or there is none
-    row: int = 0  # where in the current batch the repetition is; 0: there is none
+    recent: list[float] = field(default_factory=list)  # the last values: noise is compared with their spread
+    repeating: float | None = None  # the value of the point that is being evaluated again; None: there is none
     due: float = 0.0  # evaluations before the next repetition
     differed: bool = False  # whether a value was not repeated
     strikes: int = 0  # how often noise was more than the gain, less how often not
-    on_trial: bool = False  # whether the next batch tells the value of ``u`` by many evaluations
+    on_trial: bool = False  # whether the value of ``u`` is to be told by many evaluations
+    sent: int = 0  # those handed out
+    trial: list[float] = field(default_factory=list)  # their values
+    trial_value: float = math.nan  # what they tell
+    trial_error: float = math.nan  # the standard error of that
 
     @property
     def noisy(self) -> bool:
         """Whether noise was found that matters."""
         return self.strikes >= self.settings.strikes
 
-    def add(self, batch: Array, used: int, telling: bool = True) -> Array:
-        """The batch, with the lowest point at its end if it is time and the batch can tell a spread."""
-        self.row = 0
+    def due_now(self, used: int, telling: bool) -> int:
+        """How many evaluations of ``u`` are due; ``telling`` is whether recent values tell a spread."""
+        s = self.settings
         if self.on_trial:
-            self.row = len(batch)
-            return np.vstack([batch, np.tile(self.u, (self.settings.trials, 1))])
-        if self.noisy or self.known or used < self.due or len(batch) < self.settings.enough or not telling:
-            return batch
-        self.row, self.due = len(batch), used * (self.settings.often if self.differed else self.settings.rarely)
-        return np.vstack([batch, self.u])
+            return s.trials - self.sent
+        idle = self.noisy or self.known or self.repeating is not None or math.isnan(self.first)
+        return int(not idle and used >= self.due and telling and len(self.recent) >= s.enough)
 
-    def take(self, u: Array, y: Array) -> tuple[Array, Array]:
-        """Judge the repetition; returns the batch without it."""
-        own = slice(0, self.row if self.row else len(y))
-        again = y[own.stop :]
+    def repeat(self, k: int, used: int) -> Array:
+        """``u``, k times."""
         if self.on_trial:
-            self.on_trial = False
-            good = again[np.isfinite(again)]
-            self.y = float(np.quantile(good, self.settings.surely)) if len(good) else math.nan
-        elif len(again):
-            self._judge(float(again[0]), y[own])
-        u, y = u[own], y[own]
-        if not self.noisy and np.isfinite(y).any():
-            i = int(np.nanargmin(y))
-            if not self.y <= y[i]:
-                self.u, self.y, self.known = u[i].copy(), float(y[i]), False
-            if math.isnan(self.first):
-                self.first, self.middle = self.y, float(np.nanmedian(y))
-                self.before = self.middle
-        return u, y
+            self.sent += k
+        elif k:
+            self.repeating, self.due = self.y, used * (self.settings.often if self.differed else self.settings.rarely)
+        return np.tile(self.u, (k, 1))
 
-    def _judge(self, again: float, others: Array) -> None:
-        s, others = self.settings, others[np.isfinite(others)]
-        if not math.isfinite(again) or len(others) < s.enough:
+    def look(self, u: Array, y: Array, window: int) -> None:
+        """Values of a search: keep the lowest, and the last ones."""
+        good = np.isfinite(y)
+        if self.noisy or not good.any():
             return
-        low, high = np.quantile(others, [0.25, 0.75])
-        apart = abs(again - self.y)
-        self.known = apart <= s.rounding * max(abs(again), abs(self.y))
-        if self.known:
+        self.recent = [*self.recent, *y[good].tolist()][-window:]
+        i = int(np.nanargmin(y))
+        if not self.y <= y[i]:
+            self.u, self.y, self.known = u[i].copy(), float(y[i]), False
+        if math.isnan(self.first) and len(self.recent) >= window:
+            self.first, self.middle = self.y, float(np.median(self.recent))
+            self.before = self.middle
+
+    def judge(self, again: float) -> None:
+        """A value of ``u`` has come again."""
+        s = self.settings
+        if self.on_trial:
+            self.trial.append(again)
+            if len(self.trial) == s.trials:
+                good = [y for y in self.trial if math.isfinite(y)]
+                self.trial_value = float(np.quantile(good, s.surely)) if good else math.nan
+                self.trial_error = _error(good, s.surely)
+                self.on_trial = False
+            return
+        y, self.repeating = self.repeating, None
+        if y is None or not math.isfinite(again) or len(self.recent) < s.enough:
+            return
+        low, high = np.quantile(self.recent, [0.25, 0.75])
+        apart = abs(again - y)
+        if apart <= s.rounding * max(abs(again), abs(y)):
+            self.known = self.y == y  # else another point is the lowest meanwhile
             self.strikes = max(self.strikes - 1, 0)
             self.before = again
             return
@@ -110,9 +126,9 @@ class Repeats(Stateful):
         self.before = again
 
     def try_best(self, start: Array) -> Array:
-        """Where to begin under noise: the lowest point if it is, by its last value, below all of the first batch.
+        """Where to begin under noise: the lowest point if it is, by its last value, below all of the first ones.
 
-        Else the luckiest point is as good as any, and it is the start. Its value is found with the next batch.
+        Else the luckiest point is as good as any, and it is the start. Many evaluations will tell its value.
         """
         if not self.before < self.first:
             self.u = start
@@ -138,17 +154,29 @@ class NoisyEvolution(Stateful):
     ended_value: float = math.nan  # the mean of the best search that has ended, at first the place, and about its value
     at_means: list[float] = field(default_factory=list)  # the last values at the means of the current search
     ended: int = 0  # searches that have ended
+    width: int = 1  # evaluations in flight
+    asked: int = 0
+    mean_due: bool = True  # whether the mean is to be evaluated: once in each batch
+    open: dict[str, list[int]] = field(default_factory=dict)  # which search asked, and its index there; -1: its mean
+    ended_error: float = math.nan  # the standard error of ``ended_value``
 
     @classmethod
-    def begun(cls, rng: np.random.Generator, plan: NoisePlan, place: Array, gained: bool) -> NoisyEvolution:
+    def begun(
+        cls, rng: np.random.Generator, plan: NoisePlan, place: Array, gained: bool, width: int = 1
+    ) -> NoisyEvolution:
         """From a place; the closer around it if it has gained."""
-        sigma = plan.near if gained else plan.sigma
-        return cls(rng, plan, plan.size, _evolution(rng, plan, place, sigma, plan.size), place)
+        sigma, size = plan.near if gained else plan.sigma, max(plan.size, width // 2)
+        return cls(rng, plan, size, _evolution(rng, plan, place, sigma, size, width), place, width=width)
 
     @property
     def value(self) -> float:
         """About the value that the current search has reached; NaN at first."""
         return float(np.nanmedian(self.at_means)) if self.at_means else math.nan
+
+    @property
+    def error(self) -> float:
+        """The standard error of that value; NaN if there are too few."""
+        return _error(self.at_means, 0.5)
 
     @property
     def leads(self) -> bool:
@@ -157,22 +185,45 @@ class NoisyEvolution(Stateful):
             return bool(self.at_means)
         return len(self.at_means) >= _TELLING and self.value < self.ended_value
 
-    def propose(self) -> Array:
-        """The mean and samples."""
-        return np.vstack([self.search.mean, self.search.propose()])
+    def natural(self) -> int:
+        """The mean if that is due, and the rest of the batch."""
+        return self.mean_due + self.search.natural()
 
-    def learn(self, u: Array, y: Array) -> None:
-        """Learn from the batch, and begin the next search if this one is over."""
-        if math.isfinite(y[0]):
-            self.at_means = [*self.at_means, float(y[0])][-_RECENT:]
-        if len(y) > self.search.size:  # else the budget is at its end, and nothing follows
-            self.search.learn(u[1:], y[1:])
+    def propose(self, k: int) -> Array:
+        """The mean and samples."""
+        u = np.empty((0, self.search.n))
+        if self.mean_due and k > 0:
+            u, self.mean_due = self.search.mean[None].copy(), False
+            self._sent([-1])
+        if k > len(u):
+            samples = self.search.propose(k - len(u))
+            self._sent(range(self.search.asked - len(samples), self.search.asked))
+            u = np.vstack([u, samples])
+        return u
+
+    def _sent(self, indices: Iterable[int]) -> None:
+        for index in indices:
+            self.open[str(self.asked)] = [self.ended, index]
+            self.asked += 1
+
+    def learn(self, u: Array, y: Array, indices: Indices) -> None:
+        """Learn from answers, and begin the next search if this one is over."""
+        asked = [self.open.pop(str(number)) for number in indices]
+        mine = [row for row, (search, _) in enumerate(asked) if search == self.ended]
+        rows = [row for row in mine if asked[row][1] >= 0]
+        for row in mine:
+            if asked[row][1] < 0 and math.isfinite(y[row]):
+                self.at_means = [*self.at_means, float(y[row])][-_RECENT:]
+        if rows:
+            before = self.search.iterations
+            self.search.learn(u[rows], y[rows], np.array([asked[row][1] for row in rows]))
+            self.mean_due = self.mean_due or self.search.iterations > before
         if self.search.done is not None:
             self._next(self.search)
 
     def _next(self, p: CMAES | DiagonalES) -> None:
         if self.leads:
-            self.ended_u, self.ended_value = p.mean, self.value
+            self.ended_u, self.ended_value, self.ended_error = p.mean, self.value, self.error
         self.ended, plan = self.ended + 1, self.plan
         if p.done is Reason.STAGNANT:  # noise hides what is left to gain there: more points see more
             self.size *= 2
@@ -183,11 +234,27 @@ class NoisyEvolution(Stateful):
             self._begin(self.rng.uniform(-plan.cube, plan.cube, p.n), plan.sigma)
 
     def _begin(self, place: Array, sigma: float) -> None:
-        self.search = _evolution(self.rng, self.plan, place, sigma, self.size)
-        self.at_means = []
+        self.search = _evolution(self.rng, self.plan, place, sigma, self.size, self.width)
+        self.at_means, self.mean_due = [], True
 
 
-def _evolution(rng: np.random.Generator, plan: NoisePlan, place: Array, sigma: float, size: int) -> CMAES | DiagonalES:
+def _error(values: Sequence[float] | Array, p: float) -> float:
+    """The standard error of the p-quantile of values, taken for normal: s sqrt(p (1 - p) / k) / density there.
+
+    Their standard deviation s is 1.4826 times the median distance from their median (Rousseeuw and Croux 1993).
+    """
+    y = np.array(values)
+    y = y[np.isfinite(y)]
+    if len(y) < _TELLING:
+        return math.nan
+    density = _NORMAL.pdf(_NORMAL.inv_cdf(p))
+    return float(1.4826 * np.median(np.abs(y - np.median(y))) * math.sqrt(p * (1 - p) / len(y)) / density)
+
+
+def _evolution(
+    rng: np.random.Generator, plan: NoisePlan, place: Array, sigma: float, size: int, width: int
+) -> CMAES | DiagonalES:
     if plan.search == "cma-es":
-        return CMAES(rng, place, CMAESSettings(sigma=sigma, size=size, noisy=True))
-    return DiagonalES(rng, place, DiagonalESSettings(sigma=sigma, size=size, noisy=True, pace=plan.pace))
+        return CMAES(rng, place, CMAESSettings(sigma=sigma, size=size, noisy=True), width=width)
+    settings = DiagonalESSettings(sigma=sigma, size=size, noisy=True, pace=plan.pace)
+    return DiagonalES(rng, place, settings, width=width)

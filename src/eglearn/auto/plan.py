@@ -41,6 +41,9 @@ class Plan(Settings):
     lanes: tuple[LanePlan, ...]
     policy: SharesPlan | ForecastPlan
     noise: NoisePlan
+    beside: tuple[
+        RestartPlan, ...
+    ] = ()  # restarts beside the lanes, where more evaluations are in flight than these use
 
     def make_lanes(self) -> list[Lane]:
         """Lanes that have not begun."""
@@ -61,7 +64,7 @@ def _lane(p: LanePlan) -> Lane:
     return Restarts(p, p.role)
 
 
-def plan(n: int, budget: int | None = None, m: int | None = None) -> Plan:
+def plan(n: int, budget: int | None = None, m: int | None = None, width: int = 1) -> Plan:
     """The default's plan.
 
     Parameters
@@ -72,6 +75,8 @@ def plan(n: int, budget: int | None = None, m: int | None = None) -> Plan:
         Evaluations; None: very many.
     m : int or None
         Points in a batch of the descents; None: 4 + 3 ln n.
+    width : int
+        Evaluations in flight: descents take as many more in each turn as they take for each step.
 
     Examples
     --------
@@ -79,37 +84,41 @@ def plan(n: int, budget: int | None = None, m: int | None = None) -> Plan:
     ['first descent', 'coordinate search', 'visit']
     """
     if n < MANY:
-        return Plan(lanes=_few(n, m), policy=_shares(n), noise=NoisePlan(size=_noisy_size(n, budget, 10)))
+        more = max(1.0, width / (m or default_batch(n)))
+        lanes, noise = _few(n, m, more), NoisePlan(size=_noisy_size(n, budget, 10))
+        beside = tuple(p for p in lanes if isinstance(p, RestartPlan) and p.shares)
+        return Plan(lanes=lanes, policy=_shares(n, more), noise=noise, beside=beside)
     noise = NoisePlan(search="diagonal-es", size=_noisy_size(n, budget, 4), near=0.1, pace=1.0)
-    return Plan(lanes=(DescentsPlan(m=m), EvolutionPlan()), policy=ForecastPlan(), noise=noise)
+    beside = (RestartPlan(search="diagonal-es", scale=0.4, population=Population.DOUBLED),)
+    return Plan(lanes=(DescentsPlan(m=m), EvolutionPlan()), policy=ForecastPlan(), noise=noise, beside=beside)
 
 
-def _shares(n: int) -> SharesPlan:
-    return SharesPlan(slice=4 * n**2 + 100 * n, looked=20 * n)
+def _shares(n: int, more: float) -> SharesPlan:
+    return SharesPlan(slice=int(more * (4 * n**2 + 100 * n)), looked=int(more * 20 * n))
 
 
-def _few(n: int, m: int | None) -> tuple[LanePlan, ...]:
+def _few(n: int, m: int | None, more: float) -> tuple[LanePlan, ...]:
     """A descent, coordinate search, restarts of CMA-ES as in BIPOP-CMA-ES (Hansen 2009), and of descents."""
     descent = TrustRegionSettings(m=m)
     return (
         RestartPlan(
-            role=Role.FIRST, search="trust-region", settings=descent, place=Place.START, limit=9 * n * n + 100 * n,
-            shares=False, again=False,
+            role=Role.FIRST, search="trust-region", settings=descent, place=Place.START,
+            limit=int(more * (9 * n * n + 100 * n)), shares=False, again=False,
         ),
         CoordinatesPlan(m=m),
         RestartPlan(
             role=Role.VISIT, search="trust-region", settings=descent, place=Place.BEST, scale=0.1,
-            limit=_shares(n).slice, shares=False, again=False,
+            limit=_shares(n, more).slice, shares=False, again=False,
         ),
         RestartPlan(role=Role.START, search="cma-es", place=Place.START, scale=0.4, fine=0.003, shares=False),
         RestartPlan(role=Role.LARGE, search="cma-es", scale=0.4, population=Population.DOUBLED),
         RestartPlan(
-            role=Role.SMALL, search="cma-es", scale=0.4, decades=2.0, population=Population.BETWEEN, least=500,
-            gives_up=True,
+            role=Role.SMALL, search="cma-es", scale=0.4, decades=2.0, population=Population.BETWEEN,
+            least=int(more * 500), gives_up=True,
         ),
         RestartPlan(
-            role=Role.RANDOM, search="trust-region", settings=descent, cube=1.0, scale=0.1, decades=1.5, least=20 * n,
-            gives_up=True, again=False,
+            role=Role.RANDOM, search="trust-region", settings=descent, cube=1.0, scale=0.1, decades=1.5,
+            least=int(more * 20 * n), gives_up=True, again=False,
         ),
     )  # fmt: skip
 

@@ -204,7 +204,7 @@ class Forecast(Policy):
         """See ``Policy.after``."""
         lane, plan = lanes[self.turn], self.plan
         self.turn_used += len(y)
-        if not board.failed:
+        if np.isfinite(y).any():
             self.lowest = min(self.lowest, float(np.nanmin(y)))
         if lane.over(board):
             self._follow(board, lanes, lane)
@@ -216,7 +216,7 @@ class Forecast(Policy):
         if lane.follow(board):
             return
         for other in lanes:
-            board.width = board.width if other.widest(board, board.used) is None else other.running.radius
+            board.spread = board.spread if other.widest(board, board.used) is None else other.running.radius
         probe = lane.role is Role.PROBE
         board.restarts += not probe
         lane.begin(board)
@@ -240,7 +240,7 @@ class Forecast(Policy):
         now, then = (lane.widest(board, used) for used in (board.used, board.used + ahead))
         if now is not None and then is not None:
             self.evolved += self.turn_used
-            if not board.failed:
+            if np.isfinite(y).any():
                 self.vain = 0 if fall > 0 else self.vain + 1
                 # The samples come closer together, and what they cost falls with the squares of their distances.
                 closer = then / now

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from contextlib import suppress
 from typing import Annotated, Any
 
 from cyclopts import App, CycloptsError, Parameter
@@ -178,6 +179,36 @@ def report(store: str, /, *, out: str | None = None) -> int:
     with understood(store):
         write_report(store, out)
     sys.stdout.write(f"{visible(out)} written: open it in a browser\n")
+    return 0
+
+
+@app.command
+def ui(store: str, /, *, port: int = 0) -> int:
+    """Show the run in the file STORE in a browser while it runs; pause it, stop it or raise its budget there.
+
+    The page is on this machine only (127.0.0.1), and only for whoever has the printed address. Ctrl-C ends the page,
+    not the run.
+
+    Parameters
+    ----------
+    store
+        The file of a run.
+    port
+        Where the page is; 0: any free port.
+    """
+    from ..ui import Server
+
+    if not 0 <= port < 65536:
+        raise Usage(f"--port {port} is not a port: choose one from 0 to 65535")
+    try:
+        with understood(store):
+            server = Server(store, port)
+    except OSError as error:
+        raise Failure(f"the page cannot be shown on port {port} ({error.strerror}): choose another --port") from error
+    with server, suppress(KeyboardInterrupt):
+        sys.stdout.write(f"open {server.url}\n")
+        sys.stdout.flush()
+        server.serve_forever()
     return 0
 
 

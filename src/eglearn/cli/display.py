@@ -6,12 +6,11 @@ import math
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, TextIO, TypeVar
 
+from ..progress import Pace, duration, number
 from ..result import counted
 from .errors import visible
 from .job import Job
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from ..result import Result
 
 _LINE_SECONDS = 5.0
-_SPEED_SECONDS = 30.0  # the speed is that of the last half minute
 _WIDE, _PAIR = 88, 27  # columns of a terminal: for the bar and the facts in one line, for a name and a number
 
 News = TypeVar("News")
@@ -57,25 +55,20 @@ class Progress(View["Result"]):
         self.budget: int = job.arguments["budget"]
         self.started = time.monotonic()
         self.result: Result | None = None
-        self._marks: deque[tuple[float, int]] = deque()
+        self._pace = Pace()
 
     def update(self, news: Result) -> None:
-        """Take in the state after a batch."""
-        now = time.monotonic()
+        """Take in the state after a group of answers."""
         if self.result is None and news.nit == 1:
-            self._marks.append((self.started, 0))
+            self._pace.add(self.started, 0)
         self.result = news
-        self._marks.append((now, news.nfev))
-        while len(self._marks) > 2 and self._marks[1][0] < now - _SPEED_SECONDS:
-            self._marks.popleft()
+        self.budget = max(self.budget, news.nfev)  # it may have been raised meanwhile
+        self._pace.add(time.monotonic(), news.nfev)
 
     @property
     def speed(self) -> float:
         """Evaluations per second; NaN if not known yet."""
-        if len(self._marks) < 2:
-            return math.nan
-        (before, then), (now, count) = self._marks[0], self._marks[-1]
-        return (count - then) / max(now - before, 1e-9)
+        return self._pace.speed
 
     def numbers(self) -> dict[str, str]:
         """The state as short texts by name."""
@@ -114,7 +107,7 @@ class Progress(View["Result"]):
         head.no_wrap, head.overflow = True, "ellipsis"
         texts = self.numbers()
         if self.result is None or not texts:
-            return Group(head, Text(f"{elapsed} gone, no new batch yet", style="dim"))
+            return Group(head, Text(f"{elapsed} gone, no new value yet", style="dim"))
         share = bar(width, self.result.nfev, self.budget, texts["done"], f"{elapsed} gone", texts["left"])
         table = Table.grid(padding=(0, 2))
         pairs = max(1, min(3, (width + 2) // _PAIR))
@@ -132,22 +125,6 @@ class Progress(View["Result"]):
 def _extent(progress: Mapping[str, float]) -> str:
     """What tells how far a search has come: the size of its region, or how often it began again."""
     return "restarts" if "restarts" in progress else "region"
-
-
-def number(value: float | None) -> str:
-    """A number for people; a dash if there is none."""
-    return "-" if value is None or math.isnan(value) else f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
-
-
-def duration(seconds: float) -> str:
-    """A time for people.
-
-    Examples
-    --------
-    >>> duration(3700.4), duration(float("nan"))
-    ('1:01:40', '-')
-    """
-    return str(timedelta(seconds=round(seconds))) if math.isfinite(seconds) and seconds < 1e12 else "-"
 
 
 def bar(width: int, done: float, total: float, *facts: str) -> RenderableType:

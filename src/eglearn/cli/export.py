@@ -1,8 +1,8 @@
 """``eglearn export``: the evaluations of a run as a table, one row each.
 
-Columns: batch (below 0: see docs/guarantees.md), row (of the point in its batch), y, status (ok or failed), error,
-attempts, seconds, worker, time (seconds since 1970), x0, x1, ... (empty where the point was not kept). Numbers read
-back exactly.
+Rows are in order of arrival. Columns: index (of the point in the order of asking, from 0 on; below 0: see
+docs/guarantees.md), y, status (ok or failed), error, attempts, seconds, worker, time (seconds since 1970), x0, x1, ...
+(empty where the point was not kept). Numbers read back exactly.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from ..store.copying import replacement
 from .errors import Failure, Usage
 
 _COLUMNS = {
-    "batch": "int64",
-    "row": "int64",
+    "index": "int64",
     "y": "float64",
     "status": "string",
     "error": "string",
@@ -57,11 +56,11 @@ def _names(history: History) -> list[str]:
 
 
 def _records(history: History, n: int) -> Iterator[list[Any]]:
-    for batch, row, x, outcome, at in history.evaluations():
-        y, error, attempts, seconds, worker, *_ = outcome
+    for e in history.evaluations():
+        y, error, attempts, seconds, worker, *_ = e.outcome
         status = "ok" if error is None else "failed"
-        head = [batch, row, _or_none(y), status, error, attempts, _or_none(seconds), worker, _or_none(at)]
-        yield head + ([None] * n if x is None else x.tolist())
+        head = [e.index, _or_none(y), status, error, attempts, _or_none(seconds), worker, _or_none(e.at)]
+        yield head + ([None] * n if e.x is None else e.x.tolist())
 
 
 def _or_none(value: float) -> float | None:

@@ -19,7 +19,18 @@ from .errors import Failure, Usage
 from .options import Given, make_settings, read_bounds
 from .trust import ask_for_trust, signature
 
-_CHANGEABLE = ("workers", "timeout", "retries", "vectorized", "keep_x", "target", "max_seconds")
+_CHANGEABLE = (
+    "workers",
+    "timeout",
+    "retries",
+    "vectorized",
+    "keep_x",
+    "target",
+    "max_seconds",
+    "ftol",
+    "xtol",
+    "patience",
+)
 
 
 @dataclass(frozen=True)
@@ -88,6 +99,8 @@ def new_job(objective: str | None, given: Given) -> Job:
         "budget": given["budget"],
         "seed": given.get("seed", 0),
         "on_error": _on_error(given["on_error"]) if "on_error" in given else None,
+        "width": given.get("width"),
+        "ordered": bool(given.get("ordered", False)),
         "store": None if given.get("no_store") else given.get("store", "run.egl"),
         "settings": settings,
         "algorithm": algorithm,
@@ -118,10 +131,13 @@ def old_job(path: str, objective: str | None, given: Given) -> Job:
             "budget": given.get("budget", identity["budget"]),
             "seed": identity["seed"],
             "on_error": identity["on_error"],
+            "width": identity.get("width"),
+            "ordered": identity.get("ordered", False),
             "store": path,
             "fingerprint": "any",  # who resumes a file may name another objective for it
             "settings": ALGORITHMS[identity["algorithm"]].settings_class().from_state(identity["settings"]),
             "algorithm": ALGORITHMS[identity["algorithm"]],
+            "known": (known["x"], known["y"]) if (known := identity.get("known")) else None,
         }
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(

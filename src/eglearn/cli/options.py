@@ -27,10 +27,13 @@ _EVALUATION: dict[str, tuple[Any, str]] = {
     "workers": (int, "Number of local worker processes; -1: one per core. [default: 1]"),
     "timeout": (float, "Seconds per evaluation; a longer one is killed and counts as failed. [default: no limit]"),
     "retries": (int, "How often to retry a failed evaluation. [default: 0]"),
-    "vectorized": (bool, "The function takes a whole batch (m, n) and returns m values."),
+    "vectorized": (bool, "The function takes many points (m, n) and returns m values."),
     "keep-x": (Literal["all", "improvements", "none"], "Which points the store keeps. [default: all]"),
     "target": (float, "Stop when a value is at or below this."),
-    "max-seconds": (float, "Stop after the first batch that ends after this many seconds."),
+    "max-seconds": (float, "Stop after the first value that arrives after this many seconds."),
+    "ftol": (float, "Stop if no value has been lower by more than this for --patience evaluations."),
+    "xtol": (float, "Stop if no coordinate of the best point has moved by more than this for --patience evaluations."),
+    "patience": (int, "Stop if there was no such progress for so many evaluations. [default with a tol: 20 (n + 20)]"),
 }
 _OUTPUT: dict[str, tuple[Any, str]] = {
     "quiet": (bool, "Show only the result, no progress."),
@@ -84,6 +87,15 @@ _PROBLEM: dict[str, tuple[Any, str]] = {
         "The settings to start from; change single ones with the options that 'eglearn settings' lists. "
         "[default: default]",
     ),
+    "width": (
+        int,
+        "Number of evaluations in flight at a time; it is part of the run and stays when the run is resumed. "
+        "[default: the number of workers]",
+    ),
+    "ordered": (
+        bool,
+        "Use values in the order of asking, so that points do not depend on which evaluation ends first.",
+    ),
     "on-error": (
         str,
         "What to do with a failed evaluation: skip, raise (end the run), or a number as its value. [default: skip]",
@@ -94,7 +106,7 @@ _FILES: dict[str, tuple[Any, str]] = {
     "no-store": (bool, "Keep no file; the run cannot be resumed."),
     "config": (str, "A TOML file with the same option names; the command line takes precedence."),
 }
-_WITHOUT_NO = {"vectorized", "no-store", "quiet", "json", "once", "trust"}
+_WITHOUT_NO = {"vectorized", "ordered", "no-store", "quiet", "json", "once", "trust"}
 
 
 def whole_number(hint: Any, tokens: Sequence[Token]) -> Any:
@@ -171,7 +183,13 @@ def _settings() -> Iterator[tuple[str, tuple[Any, str]]]:
         meta = field.metadata
         default = " ".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
         text = f"{meta['meaning']}; {meta['allowed'].text} ({meta['source']}) [default: {default}]"
-        yield field.name.replace("_", "-"), (hint, text)
+        yield _option(field.name), (hint, text)
+
+
+def _option(setting: str) -> str:
+    """The option of a setting; the width of a network's blocks must not be taken for that of the run."""
+    name = setting.replace("_", "-")
+    return f"model-{name}" if name in _PROBLEM else name
 
 
 def _parameters(title: str, options: Mapping[str, tuple[Any, str]], show: bool = True) -> Iterator[inspect.Parameter]:
@@ -251,14 +269,15 @@ def make_settings(given: Given, n: int, algorithm: type[AskTell]) -> Settings:
     kind = algorithm.settings_class()
     changes: dict[str, Any] = {}
     for name, (field, _) in _fields().items():
-        if name in given:
+        option = _option(name)
+        if (key := option.replace("-", "_")) in given:
             if not algorithm.uses(name):
                 users = [other for other in ALGORITHMS if ALGORITHMS[other].uses(name)]
                 raise Usage(
-                    f"--{name.replace('_', '-')} is not a setting of the algorithm {algorithm.name!r}: leave it out, "
+                    f"--{option} is not a setting of the algorithm {algorithm.name!r}: leave it out, "
                     f"or choose --algorithm {users[0]}"
                 )
-            changes[name] = _value(field, given[name])
+            changes[name] = _value(field, given[key])
     preset = given.get("preset", "default").replace("-", "_")
     if preset != "default" and not hasattr(kind, preset):
         raise Usage(f"--preset {given['preset']} is for the paper's algorithms: choose --algorithm egl or igl")

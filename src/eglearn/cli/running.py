@@ -27,6 +27,9 @@ _GO_ON = {
     Status.BUDGET: _MORE,
     Status.ALL_FAILED: _MORE,
     Status.TARGET: "; to continue, give a lower --target",
+    Status.FTOL: "; to continue, give a smaller --ftol or a larger --patience",
+    Status.XTOL: "; to continue, give a smaller --xtol or a larger --patience",
+    Status.PATIENCE: "; to continue, give a larger --patience",
     Status.CONVERGED: "",
 }
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import bisect
 import math
 import os
-import re
 import shlex
-import socket
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
 from ..algorithms import ALGORITHMS, EGL
+from ..control import is_running
+from ..progress import duration, number
 from ..result import Status, counted
 from ..store import History
-from ..store.connection import neighbour
-from .display import duration, number
 from .running import plain, point, recommended
 
 _SPEED_SECONDS = 60.0  # the speed is that of the last minute of work
@@ -61,6 +59,7 @@ def summarise(path: str) -> dict[str, Any]:
         "candidate": known.get("candidate"),
         "evaluations": count,
         "budget": history.identity.get("budget"),
+        "width": history.identity.get("width", 1),
         "failures": failures,
         "first_error": first_error,
         "region": last.get("region"),
@@ -86,26 +85,15 @@ def _without_pauses(times: list[float], history: History) -> list[float]:
 
 def _status(history: History, end: dict[str, Any]) -> str:
     """Whether it is going on, else how it ended."""
-    holder = history.holder()
-    if neighbour(history.path, "-wal").exists() and holder is not None and _lives(holder):
-        return f"running ({holder})"
+    if is_running(history):
+        return f"{'running' if history.paused() is None else 'paused'} ({history.holder()})"
     if end:
         return Status(end["status"]).name
     return "stopped without a result: resume it"
 
 
-def _lives(holder: str) -> bool:
-    """Whether the process exists; on another machine, where we cannot look, it is taken to."""
-    found = re.fullmatch(r"process (\d+) on (.*)", holder)
-    if found is None or found[2] != socket.gethostname():
-        return True
-    try:
-        os.kill(int(found[1]), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # it exists, and is somebody else's
-        return True
-    return True
+def _at_a_time(width: int) -> str:
+    return f", {width} at a time" if width > 1 else ""
 
 
 def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
@@ -123,7 +111,7 @@ def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("at x", "-" if not found else point(data["x"]) if data["x"] is not None else "not kept"),
         *((("noise", "values are noisy: the best value is partly luck"),) if data["noisy"] else ()),
         *(recommended(data["x_favorite"], data["candidate"]) if data["noisy"] else ()),
-        ("evaluations", f"{data['evaluations']} of {data['budget']}"),
+        ("evaluations", f"{data['evaluations']} of {data['budget']}{_at_a_time(data['width'])}"),
         ("failures", failures),
         ("restarts", number(data["restarts"])) if data["restarts"] is not None else ("region", number(data["region"])),
         ("eps", number(data["epsilon"])),

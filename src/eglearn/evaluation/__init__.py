@@ -1,8 +1,9 @@
 """Running the user's objective: in this process, in pools, on clusters, or as an external program.
 
 Every point gets exactly one `Outcome`: a value, NaN with the reason for the failure, or NaN marked `lost` if the
-workers rather than the objective are to blame. Values never depend on the number of workers or on who finishes first.
-The other guarantees depend on where the objective runs:
+workers rather than the objective are to blame. All kinds of workers are used in the same way: a run hands over points,
+takes outcomes as they arrive, and keeps `width` evaluations in flight. The other guarantees depend on where the
+objective runs:
 
 | objective runs in | exception fails only its point | worker death is survived | timeout kills | a death costs no other point | Ctrl-C keeps finished points | lambdas |
 |---|---|---|---|---|---|---|
@@ -24,15 +25,17 @@ The other guarantees depend on where the objective runs:
   charged.
 - A lost point is neither told to the algorithm nor stored. Points are lost when an executor is broken or shut down, a
   Dask client is closed or its scheduler gone, a map ends early, or a worker or program cannot be started. `minimize`
-  retries lost points. If all points are lost twice in a row, it returns its result so far with status WORKERS. With a
-  `store`, the same call with working workers continues the run.
-- Ctrl-C and SIGTERM end a run with status INTERRUPTED, after every finished point has been told and stored. This needs
-  `minimize` to run in the main thread of a program without signal handlers of its own; ours are removed at the end. A
-  signal during the objective interrupts it. A signal during learning waits until learning is done; a second signal, at
-  least a second later, does not wait.
+  retries lost points. If all points in hand are lost twice and none is answered meanwhile, it returns its result so far
+  with status WORKERS. With a `store`, the same call with working workers continues the run.
+- Ctrl-C and SIGTERM end a run with status INTERRUPTED, after every finished point has been told and stored. Evaluations
+  in flight are given up; they run again if the run is resumed. This needs `minimize` to run in the main thread of a
+  program without signal handlers of its own; ours are removed at the end. A signal during the objective interrupts it.
+  A signal during learning waits until learning is done; a second signal, at least a second later, does not wait.
 - Loading the objective in a worker does not count towards the time of a point; starting a `Command` does.
 - Dask does not restart workers without a nanny. If no worker is left, Dask waits for new ones, and so does the run.
-  Before Dask reports a death, it has retried the point `distributed.scheduler.allowed-failures` times itself.
+  Before Dask reports a death, it has retried the point `distributed.scheduler.allowed-failures` times itself. Then the
+  point is a suspect: it runs alone, when nothing else of the run is on the cluster, and no other point starts before.
+- A map takes its points all at once: it gets those that are open, and new ones only after it has returned them.
 - Children on the workers of others end with `close`, except in the processes of an executor or map, which cannot be
   reached: there they end with the worker. An executor, client or map is never shut down.
 - If this process is killed, even by SIGKILL, its child processes and everything they started end within about a second:
@@ -43,9 +46,18 @@ The other guarantees depend on where the objective runs:
   processes with `workers=1`.
 """  # noqa: E501
 
-from .base import Evaluator, ObjectiveError, Outcome
+from .base import Evaluator, ObjectiveError, Outcome, evaluate
 from .command import Command
 from .factory import load_objective, make_evaluator
 from .once import is_template
 
-__all__ = ["Command", "Evaluator", "ObjectiveError", "Outcome", "is_template", "load_objective", "make_evaluator"]
+__all__ = [
+    "Command",
+    "Evaluator",
+    "ObjectiveError",
+    "Outcome",
+    "evaluate",
+    "is_template",
+    "load_objective",
+    "make_evaluator",
+]

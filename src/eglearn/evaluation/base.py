@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .._typing import Array
+from .interrupts import check
 from .mistake import Mistake
 from .words import brief, shown
 
@@ -63,17 +64,54 @@ class Outcome(_Fields):
         return super().__new__(cls, y, None if error is None else brief(error), *others, **named)
 
 
+Arrivals = list[tuple[int, Outcome]]
+"""Outcomes by the index of their point, in order of arrival."""
+
+
 class Evaluator(Protocol):
-    """Runs an objective on batches of points."""
+    """Runs an objective on points, any number of which may be in flight."""
 
-    def evaluate(self, x: Array) -> Iterator[tuple[int, Outcome]]:
-        """Yield (row, outcome) for each row of ``x`` (m, n), in whatever order they finish.
+    @property
+    def width(self) -> int:
+        """How many points it works on at the same time, as far as that is known now; else 1."""
 
-        A KeyboardInterrupt while it waits is raised only after everything that has finished was yielded.
+    def submit(self, index: int, x: Array) -> None:
+        """Hand over a point (n,), under a number that no other point in flight has."""
+
+    def wait(self, block: bool = True) -> Arrivals:
+        """Wait until an outcome is there, and give all that are, each once; none if nothing is in flight.
+
+        Without ``block``, give those that are there already. A KeyboardInterrupt loses nothing: what has finished is
+        given by the next call.
         """
+
+    def cancel(self) -> None:
+        """Forget all points in flight: nobody waits for them any more."""
 
     def close(self) -> None:
         """Stop workers and free what is held; safe to call twice."""
+
+
+def evaluate(evaluator: Evaluator, x: Array) -> Iterator[tuple[int, Outcome]]:
+    """Evaluate a whole batch: yield (row, outcome) for each row of ``x`` (m, n), in order of arrival.
+
+    Whoever leaves early cancels the rest. After a KeyboardInterrupt, what has finished is yielded first.
+    """
+    left = len(x)
+    try:
+        for row, point in enumerate(x):
+            evaluator.submit(row, point)
+        while left:
+            try:
+                check()
+                arrived = evaluator.wait()
+            except KeyboardInterrupt:
+                yield from evaluator.wait(block=False)
+                raise
+            left -= len(arrived)
+            yield from arrived
+    finally:
+        evaluator.cancel()
 
 
 class ObjectiveError(Exception):
@@ -104,7 +142,7 @@ def _number(value: Any) -> tuple[float, str | None]:
     if not isinstance(value, _NUMBERS):
         if np.ma.is_masked(value):  # its data would look like a value
             return math.nan, "the objective returned a masked value, which is none"
-        array = np.asarray(value)
+        array = np.asarray(value.detach() if hasattr(value, "detach") else value)  # a tensor that has a gradient
         if array.size != 1 and array.dtype.kind in "biuf":
             return math.nan, f"the objective returned an array of shape {array.shape}, not one number"
         number = array.item() if array.size == 1 and array.dtype.kind in "biufO" else None

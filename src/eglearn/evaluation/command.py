@@ -25,11 +25,11 @@ class Command:
 
     The program is started once for each worker and is kept alive. For each point it reads one line from its
     standard input, ``{"id": 0, "x": [0.5, -1.0]}``, and writes one line to its standard output (and flushes
-    it): ``{"id": 0, "y": 1.25}``, or just ``1.25``, or ``{"id": 0, "error": "why"}``. ``id`` numbers the points from
-    0 on and is the same when a point is tried again; a program that has named it once must always do so. Numbers are
-    written so that they read back exactly. Its standard error is not shown; the last line is quoted if the program
-    dies. When its input ends, the program should end too. A program that dies, hangs beyond the timeout, answers
-    nonsense or more than one line is started anew; the time to start counts for the first point.
+    it): ``{"id": 0, "y": 1.25}``, or just ``1.25``, or ``{"id": 0, "error": "why"}``. ``id`` counts the points of the
+    run from 0 on and is the same when a point is tried again; a program that has named it once must always do so.
+    Numbers are written so that they read back exactly. Its standard error is not shown; the last line is quoted if
+    the program dies. When its input ends, the program should end too. A program that dies, hangs beyond the timeout,
+    answers nonsense or more than one line is started anew; the time to start counts for the first point.
 
     With ``once=True`` it is started for each point, with the point in its arguments: ``{x}`` as a word of its own
     becomes one argument for each coordinate, within a word the coordinates with commas between them, and ``{file}``
@@ -47,11 +47,11 @@ class Command:
     --------
     >>> import sys
     >>> import numpy as np
-    >>> from eglearn.evaluation import make_evaluator
+    >>> from eglearn.evaluation import evaluate, make_evaluator
     >>> program = "import json, sys; [print(json.loads(s)['x'][0] ** 2, flush=True) for s in sys.stdin]"
     >>> command = Command([sys.executable, "-c", program])
     >>> evaluator = make_evaluator(command, workers=2)
-    >>> sorted((row, outcome.y) for row, outcome in evaluator.evaluate(np.array([[3.0], [4.0]])))
+    >>> sorted((row, outcome.y) for row, outcome in evaluate(evaluator, np.array([[3.0], [4.0]])))
     [(0, 9.0), (1, 16.0)]
     >>> evaluator.close()
     """

@@ -4,8 +4,9 @@ When a Dask worker dies, Dask blames every task that was on it, also those that 
 again elsewhere, and fails a task that was on such a worker more than
 ``distributed.scheduler.allowed-failures`` times (3 unless configured) with ``KilledWorker``. So that error
 does not prove that the point is to blame. A point that gets it becomes a suspect: it is tried once more when
-no other point of ours is on the cluster. Then a further death is its own doing and counts as an attempt.
-With ``allowed-failures: 0`` in the scheduler's configuration a deadly point kills the fewest workers.
+no other point of ours is on the cluster; until then, no new points are sent. Then a further death is its own doing and
+counts as an attempt. With ``allowed-failures: 0`` in the scheduler's configuration a deadly point kills the fewest
+workers.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ import contextlib
 import dataclasses
 import importlib
 import math
-from collections.abc import Iterator
+from collections import deque
 from typing import Any
 
 from .._typing import Array
-from .base import Outcome
-from .foreign import lost
-from .interrupts import calls, pending
+from .base import Arrivals, Outcome
+from .foreign import Bell, lost
+from .interrupts import calls
 from .point_task import PointTask, end_programs
 from .serial import is_failure
 
@@ -34,63 +35,97 @@ class ByDask:
         self.client, self.task = client, task
         self._distributed: Any = importlib.import_module("distributed")
         self._submitted = 0
+        self._points: dict[int, Array] = {}
+        self._futures: dict[int, Any] = {}
+        self._ended: list[tuple[int, Any]] = []
+        """Futures that have ended, and whose outcome was not fetched yet."""
+        self._held: deque[int] = deque()
+        """Points that are sent when there are no suspects any more."""
+        self._suspects: dict[int, int] = {}
+        """How often a worker has died with nothing of ours but that point on the cluster."""
+        self._bell = Bell()
 
-    @calls
-    def evaluate(self, x: Array) -> Iterator[tuple[int, Outcome]]:
-        """Yield outcomes in the order in which they finish, those of suspects last."""
-        suspects = []
-        futures: dict[Any, int] = {}  # of points whose outcome was not yielded yet
-        try:
-            for row, point in enumerate(x):
-                future = self._submit(self.task, row, point)
-                if isinstance(future, Outcome):
-                    yield row, future
-                else:
-                    futures[future] = row
-            for future in self._distributed.as_completed(list(futures), loop=self.client.loop):
-                outcome = self._outcome(future)
-                if outcome is None:
-                    suspects.append(futures[future])
-                else:
-                    yield futures[future], outcome
-                del futures[future]
-                future.release()
-                if futures and pending():
-                    raise KeyboardInterrupt
-            for row in suspects:
-                yield row, self._alone(row, x[row])
-        except KeyboardInterrupt:
-            for future in [future for future in futures if future.done()]:
-                row, outcome = futures.pop(future), self._outcome(future)
-                if outcome is not None:
-                    yield row, outcome
-            raise
-        finally:  # the caller may have left early: nobody waits for these points any more
-            if futures:
-                with contextlib.suppress(Exception):  # the cluster may be gone
-                    self.client.cancel(list(futures))
+    @property
+    def width(self) -> int:
+        """The threads of all workers that the scheduler knows now."""
+        with contextlib.suppress(Exception):  # the cluster may be gone, which shows with the first point
+            return max(1, int(sum(self.client.nthreads().values())))
+        return 1
 
-    def _alone(self, row: int, point: Array) -> Outcome:
-        """Try a suspect with nothing else of ours on the cluster: now it is guilty if a worker dies."""
-        for strikes in range(self.task.retries + 1):
-            task = dataclasses.replace(self.task, retries=self.task.retries - strikes)
-            future = self._submit(task, row, point)
-            outcome = future if isinstance(future, Outcome) else self._outcome(future)
-            if outcome is not None:
-                return outcome._replace(attempts=outcome.attempts + strikes)
-        return Outcome(math.nan, "every Dask worker that tried the point died", self.task.retries + 1)
+    def submit(self, index: int, x: Array) -> None:
+        """Send a point to the scheduler, unless a suspect must be tried alone."""
+        self._points[index] = x
+        self._held.append(index)
+        self._send()
 
-    def _submit(self, task: PointTask, row: int, point: Array) -> Any:
-        """The future of a point, or its outcome if the client does not take it."""
+    def _send(self) -> None:
+        while self._held and not self._suspects:
+            self._send_one(self._held.popleft(), self.task)
+        if self._suspects and not self._futures:
+            index, strikes = next(iter(self._suspects.items()))
+            self._send_one(index, dataclasses.replace(self.task, retries=self.task.retries - strikes))
+
+    def _send_one(self, index: int, task: PointTask) -> None:
         self._submitted += 1
         key = f"eglearn-{self.task.token}-{self._submitted}"  # an own name: same points are not merged
         try:
-            return self.client.submit(task, (row, point), key=key, pure=False, retries=0)
+            future = self.client.submit(task, (index, self._points[index]), key=key, pure=False, retries=0)
         except Exception as error:  # it is closed, or cannot send the objective
-            return lost(error, "Dask")
+            self._futures[index] = trouble = lost(error, "Dask")
+            self._bell.ring(index, trouble)
+        else:
+            self._futures[index] = future
+            self._bell.watch(index, future)
 
-    def _outcome(self, future: Any) -> Outcome | None:
-        """What the cluster made of a point; None if it was on a worker that died."""
+    def wait(self, block: bool = True) -> Arrivals:
+        """Outcomes in the order in which they end; those that have ended are fetched together."""
+        while True:
+            self._ended += [(i, future) for i, future in self._bell.take() if self._futures.get(i) is future]
+            outcomes = self._fetch([future for _, future in self._ended])
+            ended, self._ended = self._ended, []
+            arrived: Arrivals = []
+            for (index, future), outcome in zip(ended, outcomes, strict=True):
+                del self._futures[index]
+                if not isinstance(future, Outcome):
+                    future.release()
+                if (final := self._judge(index, outcome)) is not None:
+                    del self._points[index]
+                    arrived.append((index, final))
+            self._send()
+            if arrived or not block or not self._futures:
+                return arrived
+            self._bell.wait()
+
+    def _judge(self, index: int, outcome: Outcome | None) -> Outcome | None:
+        """The outcome of a point; None if it is to be tried again alone, since a worker died that had it."""
+        strikes = self._suspects.pop(index, None)
+        if outcome is not None:
+            return outcome if strikes is None else outcome._replace(attempts=outcome.attempts + strikes)
+        strikes = 0 if strikes is None else strikes + 1
+        if strikes > self.task.retries:
+            return Outcome(math.nan, "every Dask worker that tried the point died", strikes)
+        self._suspects[index] = strikes
+        return None
+
+    @calls
+    def _fetch(self, futures: list[Any]) -> list[Outcome | None]:
+        """What the cluster made of points; None if one was on a worker that died."""
+        good = [future for future in futures if getattr(future, "status", "") == "finished"]
+        found: dict[str, Outcome] = {}
+        if len(good) > 1:  # one message for all
+            try:
+                outcomes = self.client.gather(good)
+                found = {future.key: outcome for future, (_, outcome) in zip(good, outcomes, strict=True)}
+            except BaseException as error:  # it shows below with which of them
+                if not is_failure(error):
+                    raise
+        return [self._outcome(future, found) for future in futures]
+
+    def _outcome(self, future: Any, found: dict[str, Outcome]) -> Outcome | None:
+        if isinstance(future, Outcome):
+            return future
+        if future.key in found:
+            return found[future.key]
         try:
             _, outcome = future.result()
         except self._distributed.KilledWorker:
@@ -100,6 +135,15 @@ class ByDask:
                 raise
             return lost(error, "Dask")
         return outcome  # type: ignore[no-any-return]
+
+    def cancel(self) -> None:
+        """Take back all points."""
+        futures = [future for future in self._futures.values() if not isinstance(future, Outcome)]
+        self._points, self._futures, self._ended, self._suspects = {}, {}, [], {}
+        self._held.clear()
+        if futures:
+            with contextlib.suppress(Exception):  # the cluster may be gone
+                self.client.cancel(futures)
 
     def close(self) -> None:
         """Stop the programs on the workers; the client is the user's to close."""

@@ -31,7 +31,7 @@ def make_evaluator(
     timeout: float | None = None,
     retries: int = 0,
 ) -> Evaluator:
-    """Make what evaluates an objective on batches of points.
+    """Make what evaluates an objective.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def make_evaluator(
         `concurrent.futures.Executor`, a ``dask.distributed.Client``, a ``joblib.Parallel``, or a function that
         works like ``map``.
     vectorized
-        Whether ``fun`` takes a whole batch (m, n) and returns m values. It is then called in this process.
+        Whether ``fun`` takes many points (m, n) and returns m values. It is then called in this process.
     timeout
         Seconds for one attempt at a point. The objective then runs in a process that can be killed, also
         with ``workers=1`` and also on the workers of an executor or of a cluster.
@@ -53,8 +53,11 @@ def make_evaluator(
     --------
     >>> import numpy as np
     >>> evaluator = make_evaluator(lambda x: 1.0 / x[0], retries=1)
-    >>> for row, outcome in evaluator.evaluate(np.array([[4.0], [np.nan]])):
-    ...     print(row, outcome.y, outcome.error, outcome.attempts)
+    >>> evaluator.submit(0, np.array([4.0]))
+    >>> evaluator.submit(1, np.array([np.nan]))
+    >>> while arrived := evaluator.wait():
+    ...     for index, outcome in arrived:
+    ...         print(index, outcome.y, outcome.error, outcome.attempts)
     0 0.25 None 1
     1 nan the objective returned nan 2
     >>> evaluator.close()
@@ -86,7 +89,7 @@ def make_evaluator(
     if isinstance(workers, Executor):
         return ByExecutor(workers, task)
     if callable(workers):
-        return ByMap(joblib_map(workers) if _is_joblib_parallel(workers) else workers, task)
+        return joblib_map(workers, task) if _is_joblib_parallel(workers) else ByMap(workers, task)
     raise TypeError(
         f"workers={workers!r} is not understood: pass a number, a concurrent.futures.Executor, "
         "a dask.distributed.Client, a joblib.Parallel or a function that works like map"

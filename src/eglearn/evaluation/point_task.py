@@ -28,7 +28,7 @@ _ended: set[str] = set()
 
 @dataclass(frozen=True)
 class PointTask:
-    """Evaluates one point and returns its row and outcome; failures are returned too, never raised.
+    """Evaluates one point and returns its index and outcome; failures are returned too, never raised.
 
     With a ``fun`` the objective is called where the task runs. With a ``recipe`` each thread that runs tasks
     keeps one program of its own, which can be killed: that is how a timeout works in workers that belong to
@@ -44,21 +44,22 @@ class PointTask:
 
     @keeps
     def __call__(self, item: tuple[int, Array]) -> tuple[int, Outcome]:
-        """Evaluate ``(row, point)``."""
-        row, point = item
+        """Evaluate ``(index, point)``."""
+        index, point = item
         if self.recipe is None:
             assert self.fun is not None
-            return row, try_point(self.fun, point, self.retries, _worker_name())
+            return index, try_point(self.fun, point, self.retries, _worker_name())
         key = (self.token, threading.get_ident())
         own = _owned.get(key)
         if own is None:
             own = _owned[key] = _Own(Pool(self.recipe, 1, self.timeout, self.retries))
         with own.lock:
             own.pool.retries = self.retries
-            ((_, outcome),) = own.pool.evaluate(point[None])
+            own.pool.submit(index, point)
+            ((_, outcome),) = own.pool.wait()
         if self.token in _ended:  # closed while this point ran
             end_programs(self.token)
-        return row, outcome._replace(worker=_worker_name())
+        return index, outcome._replace(worker=_worker_name())
 
 
 def end_programs(token: str) -> None:

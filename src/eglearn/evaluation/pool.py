@@ -14,14 +14,13 @@ import math
 import select
 import time
 from collections import deque
-from collections.abc import Iterator
 from typing import Any
 
 from .._typing import Array
 from .answer import Answer, nonsense, parse, quoted
-from .base import ObjectiveError, Outcome
+from .base import Arrivals, ObjectiveError, Outcome
 from .guard import GUARD
-from .interrupts import pending, waits
+from .interrupts import waits
 from .program import Program, Recipe
 
 HEARTBEAT = 0.5  # seconds; a death is noticed after this even if a grandchild keeps the pipe open
@@ -30,20 +29,19 @@ START_LIMIT = 60.0  # seconds to load the objective, on top of the timeout, wher
 SILENCE = 10.0  # seconds without a first answer after which the user is told; many programs do not flush
 SETTLING = 0.25  # seconds without a second line after which the first answer of a program without ids is believed
 START_TRIES = 3  # starts that may fail one after the other before the points are given up
+START_PAUSE = 10.0  # seconds until the next start after these, if other programs work
 
 _LOG = logging.getLogger("eglearn")
 
-Outcomes = Iterator[tuple[int, Outcome]]
-
 
 class Seat:
-    """A place for one program, with the row of the point that it has in hand."""
+    """A place for one program, with the index of the point that it has in hand."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.program: Program | None = None
         self.ready = False
-        self.row: int | None = None
+        self.index: int | None = None
         self.begun = False  # whether it has said that it began with the point
         self.since = 0.0  # when the program was started, was given the point, or began
         self.lines: list[bytes] = []  # what it has written for the point
@@ -53,33 +51,21 @@ class Seat:
 
     def seat(self, program: Program, ready: bool) -> None:
         """Take in a new program."""
-        self.program, self.ready, self.row, self.answered = program, ready, None, 0
+        self.program, self.ready, self.index, self.answered = program, ready, None, 0
         self.since, self.lines, self.last = time.monotonic(), [], None
 
     def clear(self, grace: float = 0.0) -> None:
         """Stop the program, if there is one."""
         if self.program is not None:
             self.program.stop(grace)
-        self.program, self.ready, self.row = None, False, None
+        self.program, self.ready, self.index = None, False, None
 
 
-class Batch:
-    """The points of one call: which wait, and how often each was tried."""
+class Point:
+    """A point in flight, and how often it was tried."""
 
-    def __init__(self, x: Array, first: int, retries: int) -> None:
-        self.x, self.first, self.retries = x, first, retries
-        self.waiting = deque(range(len(x)))
-        self.attempts = [0] * len(x)
-        self.open = len(x)
-
-    def close(self, row: int, answer: Answer, seconds: float, worker: str) -> Outcomes:
-        """The outcome of a row, unless it failed and may be tried again; who has lost it has tried that already."""
-        if answer.error is not None and not answer.lost and self.attempts[row] <= self.retries:
-            self.waiting.append(row)
-            return
-        self.open -= 1
-        took = seconds if answer.seconds is None else answer.seconds
-        yield row, Outcome(answer.y, answer.error, self.attempts[row], took, worker, answer.lost, answer.mistake)
+    def __init__(self, x: Array) -> None:
+        self.x, self.attempts = x, 0
 
 
 class Pool:
@@ -88,45 +74,56 @@ class Pool:
     def __init__(self, recipe: Recipe, count: int, timeout: float | None = None, retries: int = 0) -> None:
         self.recipe, self.timeout, self.retries = recipe, timeout, retries
         self._seats = [Seat(f"{recipe.noun} {number}") for number in range(count)]
-        self._numbered = 0  # points seen so far: each gets a number that no other point of this pool has
+        self._points: dict[int, Point] = {}
+        self._waiting: deque[int] = deque()
+        self._arrived: Arrivals = []
         self._failed_starts = 0
+        self._start_at = 0.0  # when the next program may be started, if starts have failed
         self._may_be_mute = not recipe.announces  # until the first answer, or until the user was told
         self._ids = recipe.announces  # whether an answer has named its point: from then on all must
         self._told_of_chatter = False
 
-    def evaluate(self, x: Array) -> Outcomes:
-        """Yield outcomes in the order in which they finish."""
-        batch = Batch(x, self._numbered, self.retries)
-        self._numbered += len(x)
-        self._failed_starts = 0
-        interrupted = False
-        try:
-            while True:
-                for seat in self._seats:
-                    if seat.program is not None:
-                        yield from self._collect(seat, seat.program, batch)
-                if batch.open and (interrupted or pending()):  # all that has arrived was handed over
-                    raise KeyboardInterrupt
-                yield from self._hand_out(batch)
-                if not batch.open:
-                    return
-                try:
-                    self._wait()
-                except KeyboardInterrupt:
-                    interrupted = True
-        finally:  # the caller may have left early: nobody waits for these points any more
+    @property
+    def width(self) -> int:
+        """As many as there are programs."""
+        return len(self._seats)
+
+    def submit(self, index: int, x: Array) -> None:
+        """Give a point to a program that is free, or let it wait for one."""
+        self._points[index] = Point(x)
+        self._waiting.append(index)
+        self._hand_out()
+
+    def wait(self, block: bool = True) -> Arrivals:
+        """Hear the programs, give out points, and wait for the first outcome."""
+        while True:
             for seat in self._seats:
-                if seat.row is not None:
-                    seat.clear()
+                if seat.program is not None:
+                    self._collect(seat, seat.program)
+            self._hand_out()
+            self._start_more()
+            if self._arrived or not block or not self._points:
+                arrived, self._arrived = self._arrived, []
+                return arrived
+            self._wait()
+
+    def cancel(self) -> None:
+        """Forget all points, and stop the programs that are at work on one."""
+        self._points.clear()
+        self._waiting.clear()
+        self._arrived = []
+        for seat in self._seats:
+            if seat.index is not None:
+                seat.clear()
 
     def close(self) -> None:
-        """Stop the programs; a later call to ``evaluate`` would start them again."""
+        """Stop the programs; a later point would start them again."""
         for seat in self._seats:
             if seat.program is not None and seat.ready:
                 seat.program.hang_up()  # all at once, so that they end side by side
         until = time.monotonic() + CLOSING
         for seat in self._seats:
-            seat.clear(max(0.0, until - time.monotonic()) if seat.ready and seat.row is None else 0.0)
+            seat.clear(max(0.0, until - time.monotonic()) if seat.ready and seat.index is None else 0.0)
         GUARD.rest()
 
     def __del__(self) -> None:  # for a pool that was never closed
@@ -134,30 +131,51 @@ class Pool:
             seat.clear()
         GUARD.rest()
 
-    def _hand_out(self, batch: Batch) -> Outcomes:
-        """Give waiting points to programs that are free, and start programs while points are left over."""
+    def _hand_out(self) -> None:
+        """Give waiting points to programs that are free."""
         for seat in self._seats:
-            if batch.waiting and seat.ready and seat.row is None:
-                self._give(seat, batch, batch.waiting.popleft())
+            if not self._waiting:
+                return
+            if seat.program is not None and seat.ready and seat.index is None:
+                self._collect(seat, seat.program)  # first, so that no stray line is taken for the answer
+                if seat.ready:
+                    self._give(seat, self._waiting.popleft())
+
+    def _start_more(self) -> None:
+        """Start programs for the points that wait."""
         starting = sum(seat.program is not None and not seat.ready for seat in self._seats)
         for seat in self._seats:
-            if seat.program is None and starting < len(batch.waiting) and not self._few_will_do():
+            if seat.program is None and starting < len(self._waiting) and self._may_start():
                 try:
                     seat.seat(self.recipe.start(), ready=not self.recipe.announces)
                 except OSError as error:
-                    yield from self._start_failed(f"could not be started ({error})", batch)
+                    self._start_failed(f"could not be started ({error})")
                     return  # wait a moment before the next try
                 if seat.ready:
                     self._failed_starts = 0
-                    self._give(seat, batch, batch.waiting.popleft())
+                    self._give(seat, self._waiting.popleft())
                 else:
                     starting += 1
 
-    def _give(self, seat: Seat, batch: Batch, row: int) -> None:
+    def _give(self, seat: Seat, index: int) -> None:
         assert seat.program is not None
-        batch.attempts[row] += 1
-        seat.row, seat.begun, seat.since, seat.lines = row, False, time.monotonic(), []
-        seat.program.send(self.recipe.question(batch.first + row, batch.x[row]))
+        point = self._points[index]
+        point.attempts += 1
+        if seat.last is not None and seat.last[0] == index:
+            seat.last = None  # asked again, it may be answered again
+        seat.index, seat.begun, seat.since, seat.lines = index, False, time.monotonic(), []
+        seat.program.send(self.recipe.question(index, point.x))
+
+    def _finish(self, index: int, answer: Answer, seconds: float, worker: str) -> None:
+        """The outcome of a point, unless it failed and may be tried again; who has lost it has tried that already."""
+        point = self._points[index]
+        if answer.error is not None and not answer.lost and point.attempts <= self.retries:
+            self._waiting.append(index)
+            return
+        took = seconds if answer.seconds is None else answer.seconds
+        outcome = Outcome(answer.y, answer.error, point.attempts, took, worker, answer.lost, answer.mistake)
+        del self._points[index]
+        self._arrived.append((index, outcome))
 
     @waits
     def _wait(self) -> None:
@@ -177,41 +195,41 @@ class Pool:
     def _deadline(self, seat: Seat) -> float:
         if seat.lines:
             return seat.heard + SETTLING
-        if self.timeout is None or (seat.ready and seat.row is None):
+        if self.timeout is None or (seat.ready and seat.index is None):
             return math.inf
         return seat.since + self.timeout + (0.0 if seat.ready else START_LIMIT)
 
-    def _collect(self, seat: Seat, program: Program, batch: Batch) -> Outcomes:
+    def _collect(self, seat: Seat, program: Program) -> None:
         """Hear what a program has to say, and judge it if it is silent for too long."""
         lines, ended = program.listen()
         now = time.monotonic()
         if lines and not seat.ready:
             seat.ready = True
             lines = lines[1:]
-        if lines and seat.row is not None and self.recipe.announces and not seat.begun:
+        if lines and seat.index is not None and self.recipe.announces and not seat.begun:
             seat.begun, seat.since = True, now
             lines = lines[1:]
             if not seat.answered:
                 self._failed_starts = 0  # a new program works
-        if lines and seat.row is None:
+        if lines and seat.index is None:
             self._unasked(seat, lines[0])
-        elif seat.row is not None and (lines or seat.lines):
+        elif seat.index is not None and (lines or seat.lines):
             seat.heard = seat.heard if seat.lines else now
             seat.lines += lines
-            yield from self._answered(seat, seat.row, ended, batch)
+            self._answered(seat, seat.index, ended)
         elif ended:
-            yield from self._ended(seat, program, batch)
+            self._ended(seat, program)
         elif now > self._deadline(seat):
-            yield from self._too_slow(seat, program, batch)
+            self._too_slow(seat, program)
         elif self._may_be_mute and now > seat.since + SILENCE:
             self._may_be_mute = False
             hint = "if it is not just slow, make it flush its output after each line"
             _LOG.warning("the program has not answered for %g s: %s", SILENCE, hint)
 
-    def _answered(self, seat: Seat, row: int, ended: bool, batch: Batch) -> Outcomes:
+    def _answered(self, seat: Seat, index: int, ended: bool) -> None:
         """Judge what a program has written for a point, once it is clear that there is no more to come."""
-        number, line = batch.first + row, seat.lines[0]
-        answer = parse(line, number, self.recipe.announces)
+        line = seat.lines[0]
+        answer = parse(line, index, self.recipe.announces)
         self._compare(seat.last, answer.id)
         if answer.understood and len(seat.lines) > 1:
             said = f"{quoted(line)} and {quoted(seat.lines[1])}"
@@ -223,12 +241,12 @@ class Pool:
                 return  # it may be a message, and the answer follows
         self._may_be_mute = False
         self._ids = self._ids or (answer.understood and answer.id is not None)
-        seat.last = (number, line) if answer.error is None else None
+        seat.last = (index, line) if answer.error is None else None
         seconds = seat.heard - seat.since
-        seat.row, seat.lines, seat.answered = None, [], seat.answered + 1
+        seat.index, seat.lines, seat.answered = None, [], seat.answered + 1
         if ended or not answer.understood:
             seat.clear()
-        yield from batch.close(row, answer, seconds, seat.name)
+        self._finish(index, answer, seconds, seat.name)
 
     def _unasked(self, seat: Seat, line: bytes) -> None:
         """A program speaks without being asked: its next answer could be meant for another point."""
@@ -248,17 +266,17 @@ class Pool:
                 "answered it again: let it write one line for each point, and begin anew"
             )
 
-    def _ended(self, seat: Seat, program: Program, batch: Batch) -> Outcomes:
-        row, ready, seconds = seat.row, seat.ready, time.monotonic() - seat.since
+    def _ended(self, seat: Seat, program: Program) -> None:
+        index, ready, seconds = seat.index, seat.ready, time.monotonic() - seat.since
         seat.clear(grace=0.5)  # a moment, so that the exit code is its own and not that of our kill
-        innocent = row is not None and self._innocent(seat, program)
-        if row is not None and innocent:
-            batch.attempts[row] -= 1
-            batch.waiting.appendleft(row)
+        innocent = index is not None and self._innocent(seat, program)
+        if index is not None and innocent:
+            self._points[index].attempts -= 1
+            self._waiting.appendleft(index)
         if not ready or (innocent and self.recipe.announces):
-            yield from self._start_failed(f"{program.epitaph()} before it began", batch)
-        elif row is not None and not innocent:
-            yield from batch.close(row, _failed(f"the {self.recipe.noun} {program.epitaph()}"), seconds, seat.name)
+            self._start_failed(f"{program.epitaph()} before it began")
+        elif index is not None and not innocent:
+            self._finish(index, _failed(f"the {self.recipe.noun} {program.epitaph()}"), seconds, seat.name)
 
     def _innocent(self, seat: Seat, program: Program) -> bool:
         """Whether a program that ended with a point in hand had not begun with it.
@@ -270,29 +288,34 @@ class Pool:
             return not seat.begun
         return seat.answered > 0 and (program.left or program.refused)
 
-    def _too_slow(self, seat: Seat, program: Program, batch: Batch) -> Outcomes:
-        row, seconds = seat.row, time.monotonic() - seat.since
+    def _too_slow(self, seat: Seat, program: Program) -> None:
+        index, seconds = seat.index, time.monotonic() - seat.since
         seat.clear()
-        if row is None:
-            yield from self._start_failed(f"was not ready after {seconds:.3g} s", batch)
+        if index is None:
+            self._start_failed(f"was not ready after {seconds:.3g} s")
         else:
             error = f"no answer within the timeout of {self.timeout:g} s{program.last_message()}"
-            yield from batch.close(row, _failed(error), seconds, seat.name)
+            self._finish(index, _failed(error), seconds, seat.name)
 
-    def _few_will_do(self) -> bool:
-        """Whether no more programs shall be started because starts fail, while there still are some."""
-        return self._failed_starts >= START_TRIES and any(seat.program is not None for seat in self._seats)
+    def _any_program(self) -> bool:
+        return any(seat.program is not None for seat in self._seats)
 
-    def _start_failed(self, how: str, batch: Batch) -> Outcomes:
+    def _may_start(self) -> bool:
+        """Not for a while if starts fail and there still are programs, which will do."""
+        return time.monotonic() >= self._start_at or not self._any_program()
+
+    def _start_failed(self, how: str) -> None:
         """Give up what waits when start after start has failed and no program runs that could take it."""
         self._failed_starts += 1
-        if self._failed_starts < START_TRIES or self._few_will_do():
+        if self._failed_starts < START_TRIES:
             return
-        rows = list(batch.waiting)
-        batch.waiting.clear()
-        for row in rows:
+        if self._any_program():
+            self._start_at = time.monotonic() + START_PAUSE
+            return
+        self._failed_starts = 0
+        while self._waiting:
             error = f"the {self.recipe.noun} {how}, {START_TRIES} times in a row"
-            yield from batch.close(row, _failed(error, lost=True), 0.0, "")
+            self._finish(self._waiting.popleft(), _failed(error, lost=True), 0.0, "")
 
 
 def _failed(error: str, lost: bool = False) -> Answer:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .._typing import Array
 from ..result import counted
-from .base import Objective, Outcome, checked
+from .base import Arrivals, Objective, Outcome, checked
 from .interrupts import calls, check
 from .mistake import Mistake, mistake_in
 from .words import describe, named
@@ -56,45 +55,62 @@ def try_point(fun: Objective, point: Array, retries: int, worker: str) -> Outcom
     return outcome
 
 
-class Serial:
-    """Calls ``fun(x)`` for one point after the other."""
+class _Queue:
+    """Points that wait for this process: nothing runs but in ``wait``."""
+
+    width = 1
 
     def __init__(self, fun: Objective, retries: int = 0) -> None:
         self.fun, self.retries = fun, retries
+        self.waiting: dict[int, Array] = {}
 
-    def evaluate(self, x: Array) -> Iterator[tuple[int, Outcome]]:
-        """Yield outcomes in the order of the rows."""
-        for row, point in enumerate(x):
-            check()
-            yield row, try_point(self.fun, point, self.retries, "main")
+    def submit(self, index: int, x: Array) -> None:
+        """Put a point in the queue."""
+        self.waiting[index] = x
+
+    def cancel(self) -> None:
+        """Empty the queue."""
+        self.waiting.clear()
 
     def close(self) -> None:
         """Nothing to free."""
 
 
-class Vectorized:
-    """Calls ``fun(X)`` once for a whole batch (m, n); ``fun`` returns m values."""
+class Serial(_Queue):
+    """Calls ``fun(x)`` for one point after the other."""
+
+    def wait(self, block: bool = True) -> Arrivals:
+        """Evaluate the next point."""
+        if not (block and self.waiting):
+            return []
+        index = next(iter(self.waiting))
+        outcome = try_point(self.fun, self.waiting[index], self.retries, "main")
+        del self.waiting[index]
+        return [(index, outcome)]
+
+
+class Vectorized(_Queue):
+    """Calls ``fun(X)`` once for all points (m, n) that wait; ``fun`` returns m values."""
 
     def __init__(self, fun: Objective, retries: int = 0) -> None:
-        self.fun, self.retries = fun, retries
+        super().__init__(fun, retries)
+        self.failures: dict[int, int] = {}
 
-    def evaluate(self, x: Array) -> Iterator[tuple[int, Outcome]]:
-        """Yield the outcomes of the one call; rows that failed are tried again in one smaller call."""
-        rows = np.arange(len(x))
-        for attempt in range(1, self.retries + 2):
+    def wait(self, block: bool = True) -> Arrivals:
+        """The outcomes of one call; points that failed and may be tried again stay for the next one."""
+        found: Arrivals = []
+        while block and self.waiting and not found:
             started = time.perf_counter()
-            values, mistake = self._values(x[rows])
-            seconds = (time.perf_counter() - started) / max(1, len(rows))
-            failed = []
-            for row, (y, error) in zip(rows, values, strict=True):
+            values, mistake = self._values(np.array(list(self.waiting.values())))
+            seconds = (time.perf_counter() - started) / len(self.waiting)
+            for index, (y, error) in zip(list(self.waiting), values, strict=True):
+                attempt = self.failures.pop(index, 0) + 1
                 if error is not None and attempt <= self.retries:
-                    failed.append(row)
+                    self.failures[index] = attempt
                 else:
-                    yield int(row), Outcome(y, error, attempt, seconds, "main", mistake=mistake)
-            if not failed:
-                return
-            check()
-            rows = np.array(failed)
+                    del self.waiting[index]
+                    found.append((index, Outcome(y, error, attempt, seconds, "main", mistake=mistake)))
+        return found
 
     def _values(self, x: Array) -> tuple[list[tuple[float, str | None]], Mistake | None]:
         values, error, mistake = guarded_call(self.fun, x)
@@ -106,9 +122,6 @@ class Vectorized:
         except Exception as trouble:  # a ragged list, or an object that fails when asked for its values
             error = f"the vectorized objective returned a {type(values).__name__} without values ({named(trouble)})"
             return [(math.nan, error)] * len(x), None
-
-    def close(self) -> None:
-        """Nothing to free."""
 
 
 def _one_by_one(values: Any, count: int) -> list[tuple[float, str | None]]:

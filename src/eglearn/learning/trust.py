@@ -32,6 +32,18 @@ class TrustSettings(Settings):
         """
         return gain / predicted if predicted > 0 and not math.isnan(gain) else -1.0
 
+    def cut(self, radius: float, reach: float, gain: float, slope: float) -> float:
+        """The next radius after a bad step: up to the minimum of the parabola along it, between a tenth and half.
+
+        The parabola falls with ``slope`` per step at its beginning, and has fallen by ``gain`` at its end.
+
+        >>> TrustSettings().cut(0.2, 1.0, -3.0, 1.0), TrustSettings().cut(0.2, 1.0, -99.0, 1.0)
+        (0.025, 0.020000000000000004)
+        """
+        curvature = slope - gain
+        shortest = self.shrink if math.isnan(gain) or curvature <= 0 else slope / (2 * curvature)
+        return radius * min(max(shortest, 0.1), self.shrink) * min(1.0, max(reach, 0.1))
+
     def radius(self, radius: float, ratio: float, reach: float) -> float:
         """The next radius, after a step of ``reach`` radii whose gain was ``ratio`` times the predicted one.
 

@@ -11,9 +11,12 @@ from .._typing import Array
 from ..learning.output import OutputMap
 from ..learning.values import ENTERS
 from ..result import counted
-from .charts import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, Axis, Curve, chart
-from .markup import Html, duration, number, tag
+from .axes import Axis
+from .charts import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, Curve, chart
+from .markup import Html, duration, tag
 from .record import Record
+from .scale import Values
+from .variables import variables
 
 _EVALUATIONS = "evaluations"
 _DOTS = 600  # so many values are drawn one by one, more as a band
@@ -24,9 +27,11 @@ _LISTED = 12  # error messages
 
 
 def figures(run: Record) -> list[Html]:
-    """All charts in their order."""
+    """All charts that have something to show, in their order."""
+    values = Values(run)
     model = [_model(run)] if run.algorithm.uses("model") else []
-    return [_convergence(run), _region(run), *model, *_histograms(run), _failures(run), _timing(run)]
+    rest = [_region(run), *model, *_histograms(run), _failures(run), _timing(run)]
+    return [chart for chart in (_convergence(run, values), *variables(run, values), *rest) if chart]
 
 
 def meter(parts: Iterable[tuple[float, str]], name: str = "meter") -> Html:
@@ -41,17 +46,9 @@ def _counted(run: Record) -> Axis:
     return Axis(np.array([0.0, max(high, 1)]), whole=True)
 
 
-def _convergence(run: Record) -> Html:
-    y, count = run.y, len(run.y)
-    order = np.arange(1.0, count + 1)
-    best, candidate = np.fmin.accumulate(y) if count else y, run.series("candidate")
-    lines = np.concatenate([best, candidate])
-    lines, values = lines[np.isfinite(lines)], y[np.isfinite(y)]
-    log, floor, note = _scale(lines, values)
-
-    def drawn(values: Array) -> Array:  # quarters: a difference must not overflow
-        return np.minimum(values / 4 - floor / 4, np.finfo(float).max / 4) * 4 if floor else values
-
+def _convergence(run: Record, values: Values) -> Html:
+    y, count, drawn = run.y, len(run.y), values.drawn
+    order, candidate = np.arange(1.0, count + 1), run.series("candidate")
     if count > _DOTS:
         edges = np.linspace(0, count, _STRETCHES + 1).astype(int)
         spans = [(a, b) for a, b in pairwise(edges) if np.isfinite(y[a:b]).any()]
@@ -66,33 +63,10 @@ def _convergence(run: Record) -> Html:
     curves = [
         everything,
         Curve("candidate", run.nfev, drawn(candidate), ORANGE, "dashed", candidate, about=about),
-        Curve("best so far", order, drawn(best), BLUE, "step", best),
+        Curve("best so far", order, drawn(values.best), BLUE, "step", values.best),
     ]
-    reach = values
-    if len(values) and not log:  # a few high values must not flatten everything else
-        reach = np.minimum(values, max(float(lines.max()), float(np.quantile(values, 0.9, method="lower"))))
-    gaps = drawn(lines)
-    least = float(np.min(gaps[gaps > 0], initial=np.inf)) if floor else 0.0
-    axis = Axis(drawn(np.concatenate([lines, reach])), log=log, least=least)
-    label = f"{'value minus best' if floor else 'value'}{', log scale' if log else ''}"
-    return chart("convergence", "Convergence", note, curves, x_label=_EVALUATIONS, y_label=label,
-                 x_axis=_counted(run), y_axis=axis, wide=True)  # fmt: skip
-
-
-def _scale(lines: Array, values: Array) -> tuple[bool, float, str]:
-    """Whether a log scale is called for, what is subtracted for it, and both in words."""
-    start = "Lowest value so far and value at the candidate after each batch"
-    if not len(lines) or not len(values):
-        return False, 0.0, f"{start}."
-    low, high = float(min(lines.min(), values.min())), float(lines.max())
-    if low > 0 and high / 30 > low:
-        return True, 0.0, f"{start}, on a log scale."
-    gaps = lines / 4 - low / 4
-    if gaps.max() > 0 and gaps.max() / 100 > np.quantile(gaps[gaps > 0], 0.1):
-        if low == 0:
-            return True, 0.0, f"{start}, on a log scale; zeros are drawn on its lower edge."
-        return True, low, f"{start}, minus the best value found ({number(low, 8)}), on a log scale whose edge is 0."
-    return False, 0.0, f"{start}, on a linear scale; what is far above them is drawn on the upper edge."
+    return chart("convergence", "Convergence", values.note, curves, x_label=_EVALUATIONS, y_label=values.label,
+                 x_axis=_counted(run), y_axis=values.axis, wide=True)  # fmt: skip
 
 
 def _region(run: Record) -> Html:
@@ -108,7 +82,7 @@ def _region(run: Record) -> Html:
     note = "How far the search looks around its candidate; it shrinks as the search settles. No unit, log scale."
     if run.in_passes:
         note = "How far the current pass looks around; it shrinks as the pass settles. Half the box is 1, log scale."
-    return _over_batches("region", title, note, "size, log scale", curves, run)
+    return _over_evaluations("region", title, note, "size, log scale", curves, run)
 
 
 def _model(run: Record) -> Html:
@@ -118,10 +92,10 @@ def _model(run: Record) -> Html:
     ]
     values = ", in mapped values" if run.algorithm.uses("output_map") else ""
     note = f"The learned gradient, and the error of its model on the pairs{values}. No unit, log scale."
-    return _over_batches("model", "Gradient norm and model loss", note, "norm and loss, log scale", curves, run)
+    return _over_evaluations("model", "Gradient norm and model loss", note, "norm and loss, log scale", curves, run)
 
 
-def _over_batches(name: str, title: str, note: str, label: str, curves: list[Curve], run: Record) -> Html:
+def _over_evaluations(name: str, title: str, note: str, label: str, curves: list[Curve], run: Record) -> Html:
     axis = Axis(np.concatenate([c.y for c in curves]), log=True)
     return chart(name, title, note, curves, x_label=_EVALUATIONS, y_label=label, x_axis=_counted(run), y_axis=axis)
 
@@ -169,22 +143,21 @@ def _failures(run: Record) -> Html:
 
 
 def _timing(run: Record) -> Html:
-    times, count = run.times, len(run.progress)
+    times, count = run.times, int(run.nfev[-1]) if run.progress else 0
     kinds = [("evaluation", times.evaluation, BLUE), ("learning", times.learning, ORANGE), ("rest", times.rest, PURPLE)]
-    group = max(1, -(-count // _BARS))
-    edges = np.append(np.arange(0, count, group), count)
+    edges = np.linspace(0, count, min(count, len(run.progress), _BARS) + 1)
     unit, factor = ("ms", 1000) if times.total < count else ("s", 1)
     curves, split = [], None
-    if times.total > 0:
+    if times.total > 0 and count > 0:
         for name, seconds, colour in kinds:
-            means = factor * np.array([seconds[a:b].mean() for a, b in pairwise(edges)])
+            spent = np.interp(edges, np.append(0.0, run.nfev), np.append(0.0, np.cumsum(seconds)))
             about = f"{duration(seconds.sum())} ({100 * seconds.sum() / times.total:.0f} %)"
+            means = factor * np.diff(spent) / np.diff(edges)
             curves.append(Curve(name, (edges[1:] + edges[:-1] + 1) / 2, means, colour, "bars", about=about))
         split = meter(((seconds.sum() / times.total, colour) for _, seconds, colour in kinds), "split")
-    grouped = f" Each bar is the mean of {group:,} batches." if group > 1 else ""
     paused = f" Pauses of {duration(times.paused)} in total are left out." if times.paused else ""
-    note = f"Time a batch takes. The rest is choosing points, writing the file and waiting.{grouped}{paused}"
+    note = f"Time per evaluation: waiting for values, learning, and the rest, such as writing the file.{paused}"
     height = np.sum([c.y for c in curves], axis=0) if curves else np.zeros(1)
     axis = Axis(np.array([0.5, count + 0.5]), whole=True)
-    return chart("timing", "Time", note, curves, x_label="batch", y_label=f"{unit} a batch", unit=f" {unit}",
-                 x_axis=axis, y_axis=Axis(height, zero=True), below=split)  # fmt: skip
+    return chart("timing", "Time", note, curves, x_label=_EVALUATIONS, y_label=f"{unit} per evaluation",
+                 unit=f" {unit}", x_axis=axis, y_axis=Axis(height, zero=True), below=split)  # fmt: skip

@@ -29,7 +29,7 @@ def tag(name: str, /, *content: Any, **attributes: Any) -> Html:
     """One element; ``class_`` is the attribute "class", ``data_x`` is "data-x", None leaves one out."""
     shown = {key.strip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
     opening = "".join(f' {key}="{html.escape(str(value))}"' for key, value in shown.items())
-    end = "" if name in ("meta", "link", "br") else f"</{name}>"
+    end = "" if name in ("meta", "link", "br", "input") else f"</{name}>"
     return Html(f"<{name}{opening}>{join(*content)}{end}")
 
 
@@ -42,6 +42,22 @@ def data(value: Any) -> Html:
 def number(value: float, digits: int = 5) -> str:
     """A value for people; a dash if there is none."""
     return f"{value:.{digits}g}" if math.isfinite(value) else "–"
+
+
+def measured(value: float, error: float) -> str:
+    """A value with its standard error, to two digits of that; the value alone if the error is not known.
+
+    Examples
+    --------
+    >>> measured(0.162402, 0.2517), measured(-1234.567, 3.21), measured(1e-9, 0.1), measured(1.5, math.nan)
+    ('0.16 ± 0.25', '-1234.6 ± 3.2', '0 ± 0.1', '1.5')
+    """
+    if not (math.isfinite(error) and error > 0 and math.isfinite(value)):
+        return number(value, 6)
+    last = math.floor(math.log10(error)) - 1  # the power of ten of the last digit that tells something
+    if abs(value) < 10.0**last:
+        return f"0 ± {number(error, 2)}"
+    return f"{number(value, max(1, math.floor(math.log10(abs(value))) - last + 1))} ± {number(error, 2)}"
 
 
 def duration(seconds: float) -> str:

@@ -1,6 +1,6 @@
 "use strict";
 // Read-outs: the pointer, a finger or the arrow keys choose the nearest stop of a chart.
-for (const area of document.querySelectorAll(".plot")) {
+function enliven(area) {
   const { x, names, colours, rows } = JSON.parse(area.querySelector("script").textContent);
   let parts = [], current = -1;
   const add = (name, style) => {
@@ -45,5 +45,6 @@ for (const area of document.querySelectorAll(".plot")) {
     if (step) { show(current + step); event.preventDefault(); }
   });
 }
+for (const area of document.querySelectorAll(".plot")) enliven(area);
 // Paper has no collapsed parts.
 addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details")) part.open = true; });

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._typing import Array
 from ..algorithms import ALGORITHMS, EGL
@@ -17,7 +18,7 @@ from ..store import History
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of each batch, and what is left out of them."""
+    """Seconds up to each row of progress from the one before, and what is left out of them."""
 
     evaluation: Array
     learning: Array
@@ -32,7 +33,7 @@ class Times:
 
 
 class Record:
-    """A run as arrays: one entry an evaluation, in order of arrival, or one a batch."""
+    """A run as arrays: one entry an evaluation, in order of arrival, or one a row of progress."""
 
     def __init__(self, history: History) -> None:
         self.history, self.identity, self.environment = history, history.identity, history.environment
@@ -43,9 +44,9 @@ class Record:
         for e in history.evaluations(with_x=False):
             if e.outcome.error is not None:
                 self.errors[e.outcome.error] += 1
-            rows.append((e.batch, e.row, e.outcome.y, e.outcome.error is not None, e.at, e.outcome.seconds))
-        table = np.array(rows, dtype=np.float64).reshape(-1, 6)
-        self.batch, self.row, self.y, failed, self.at, self.seconds = table.T
+            rows.append((e.order, e.outcome.y, e.outcome.error is not None, e.at, e.outcome.seconds))
+        table = np.array(rows, dtype=np.float64).reshape(-1, 5)
+        self.order, self.y, failed, self.at, self.seconds = table.T
         self.failed = failed.astype(bool)
         self.y[self.failed | ~np.isfinite(self.y)] = np.nan
         self.progress = history.progress()
@@ -62,17 +63,33 @@ class Record:
         return math.nan if self.best_index is None else float(self.y[self.best_index])
 
     @property
+    def bounds(self) -> tuple[Array, Array]:
+        """Lower and upper bounds of the coordinates; empty if unknown."""
+        box = self.identity.get("box", {})
+        low, high = (np.array(box.get(side, []), dtype=np.float64) for side in ("low", "high"))
+        return low, high
+
+    @property
     def dimension(self) -> int:
         """Coordinates of a point, fixed ones too; 0 if unknown."""
-        return len(self.identity.get("box", {}).get("low", []))
+        return len(self.bounds[0])
 
     def best_x(self) -> Array | None:
         """Where it was found, if the file keeps that point."""
         if self.best_index is None:
             return None
-        x = self.history.point(int(self.batch[self.best_index]), int(self.row[self.best_index]))
+        x = self.history.point(int(self.order[self.best_index]))
         if x is None and self.result is not None and self.result.get("fun") == self.best:
             x = np.array(self.result["x"], dtype=np.float64)
+        return x
+
+    def points(self, chosen: npt.NDArray[np.intp]) -> Array:
+        """The points (k, n) of some evaluations; rows of NaN where the file does not keep them."""
+        x = np.full((len(chosen), self.dimension), np.nan)
+        for row, k in enumerate(chosen.tolist()):
+            found = self.history.point(int(self.order[k]))
+            if found is not None and len(found) == self.dimension:
+                x[row] = found
         return x
 
     @property
@@ -90,29 +107,35 @@ class Record:
         """About the value at the point that the algorithm recommends; NaN if unknown."""
         return self._last("candidate")
 
-    def favorite_x(self) -> Array | None:
-        """That point, which is known when the run has ended."""
+    @property
+    def favorite_error(self) -> float:
+        """The standard error of that value; NaN if unknown."""
+        return self._last("candidate_error")
+
+    def recommended_x(self) -> Array | None:
+        """The point to use: the best one, or under noise that point, which is known when the run has ended."""
+        if not self.noisy:
+            return self.best_x()
         return None if self.result is None else np.array(self.result["x_favorite"], dtype=np.float64)
 
     def _last(self, key: str) -> float:
-        """A number that the algorithm gave at the end of the run or of the last batch; NaN if it gave none."""
+        """A number that the algorithm gave at the end of the run or of the last row; NaN if it gave none."""
         last = self.progress[-1] if self.progress else {}
         value = (self.result or {}).get("progress", last).get(key)
         return float(value) if isinstance(value, int | float) else math.nan
 
     @cached_property
     def nfev(self) -> Array:
-        """Evaluations up to the end of each batch."""
-        counted = np.searchsorted(np.sort(self.batch), self.numbers, side="right")
-        return np.array([p.get("nfev", c) for p, c in zip(self.progress, counted, strict=True)], dtype=np.float64)
+        """Evaluations up to each row."""
+        return np.array([p["nfev"] for p in self.progress], dtype=np.float64)
 
     @property
-    def numbers(self) -> Array:
-        """Numbers of the batches."""
-        return np.array([p["batch"] for p in self.progress], dtype=np.float64)
+    def steps(self) -> int:
+        """Batches that were told, or answers if these were told one by one."""
+        return int(self.progress[-1].get("nit", len(self.progress))) if self.progress else 0
 
     def series(self, key: str) -> Array:
-        """A number that the algorithm gave after each batch; NaN where it gave none."""
+        """A number that the algorithm gave at each row; NaN where it gave none."""
         values: list[Any] = [p.get(key) for p in self.progress]
         return np.array([v if isinstance(v, int | float) else math.nan for v in values], dtype=np.float64)
 
@@ -120,28 +143,28 @@ class Record:
     def times(self) -> Times:
         """How the time was spent.
 
-        A batch that was learned again when the run was continued has no evaluation time of its own: what its
-        evaluations took stands in. What lies between two batches and is no learning is the rest, or a pause.
+        Evaluation is the time in which the run waited for values: with many workers, it learns while they work. A row
+        that was written when the run was continued has no such time: what its evaluations took stands in. What lies
+        between two rows and is no learning is the rest, or a pause.
         """
         count = len(self.progress)
+        evaluation = np.nan_to_num(self.series("seconds_evaluating"))
         learning = np.nan_to_num(self.series("seconds_learning"))
-        index = np.searchsorted(self.numbers, self.batch)
-        known = (index < count) & np.isfinite(self.at)
-        known[known] = self.numbers[index[known]] == self.batch[known]
-        index, at, seconds = index[known], self.at[known], self.seconds[known]
-        first, last, work = np.full(count, np.inf), np.full(count, -np.inf), np.zeros(count)
-        np.minimum.at(first, index, at - seconds)
-        np.maximum.at(last, index, at)
-        np.add.at(work, index, seconds)
-        with np.errstate(invalid="ignore"):
-            spent = np.minimum(work, np.maximum(last - first, 0.0))
-            evaluation = np.fmax(np.nan_to_num(self.series("seconds_evaluating")), spent)
-            gap = last[1:] - last[:-1] - evaluation[1:] - learning[:-1]
-        rest = np.concatenate([np.zeros(min(count, 1)), np.maximum(np.nan_to_num(gap, posinf=0, neginf=0), 0.0)])
-        # While the run was stopped; in a batch that ended after it had been continued.
+        if not len(self.at):
+            return Times(evaluation, learning, np.zeros(count), 0.0)
+        begun = np.concatenate([self.at[:1] - self.seconds[:1], np.fmax.accumulate(self.at)])
+        done = np.clip(self.nfev, 0, len(self.at)).astype(int)
+        before = np.concatenate([[0], done])[:count]
+        last = begun[done]
+        passed = np.nan_to_num(last - begun[before])
+        work = np.concatenate([[0.0], np.cumsum(np.nan_to_num(self.seconds))])
+        evaluation = np.where(evaluation > 0, evaluation, np.clip(work[done] - work[before], 0.0, passed))
+        learned = np.concatenate([[0.0], learning])[:count]  # what is learned from a row takes time before the next
+        rest = np.maximum(passed - evaluation - learned, 0.0)
+        # While the run was stopped; in a row that ended after it had been continued.
         stopped = np.zeros(count)
         for begin, end in self.history.pauses(self.at):
-            if (k := int(np.searchsorted(np.fmax.accumulate(last), end))) < count:
+            if (k := int(np.searchsorted(last, end))) < count:
                 stopped[k] += end - begin
         stopped = np.minimum(stopped, rest)
         rest = rest - stopped

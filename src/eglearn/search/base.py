@@ -163,8 +163,11 @@ class Search(Stateful, ABC):
     def extend(self, more: int) -> None:
         """There are so many more evaluations than it was planned for."""
 
-    def progress(self) -> dict[str, float]:
-        """Numbers that tell how the search goes: ``candidate``, a value, ``epsilon``, a radius, and others."""
+    def progress(self) -> dict[str, Any]:
+        """Numbers that tell how the search goes: ``candidate``, a value, ``epsilon``, a radius, and others.
+
+        There may be a text ``doing``, which says in words what the search does; the log repeats it when it changes.
+        """
         return {"candidate": self.best_y, "epsilon": self.radius}
 
     def environment(self) -> dict[str, Any]:
@@ -186,11 +189,36 @@ class Search(Stateful, ABC):
 class Batch(Stateful):
     """Points that are learned from together."""
 
-    first: int  # index of its first point
     u: Array
     y: Array
+    index: Indices  # of each point, counted from 0; -1: it is not handed out yet
     told: Mask  # which have an answer
-    given: int = 0  # points handed out so far
+
+    @classmethod
+    def of(cls, u: Array) -> Self:
+        """Points of which none is handed out."""
+        m = len(u)
+        return cls(np.ascontiguousarray(u), np.full(m, np.nan), np.full(m, -1), np.zeros(m, dtype=bool))
+
+    @property
+    def open(self) -> Mask:
+        """Which are handed out and have no answer."""
+        return (self.index >= 0) & ~self.told
+
+    def rows(self, indices: Indices) -> Indices:
+        """The rows of points by their indices."""
+        order = np.argsort(self.index, kind="stable")
+        rows: Indices = order[np.searchsorted(self.index[order], indices)]
+        return rows
+
+    def joined(self, other: Batch) -> Batch:
+        """The points of both."""
+        both = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Batch(*(np.concatenate(pair) for pair in both))
+
+    def part(self, rows: Mask) -> Batch:
+        """Some of the points."""
+        return Batch(*(values[rows] for values in vars(self).values()))
 
 
 @dataclass(init=False, eq=False, repr=False)
@@ -205,33 +233,33 @@ class BatchSearch(Search):
 
     def natural(self) -> int:
         """The rest of the batch."""
-        batch = self._current()
-        return len(batch.y) - batch.given
+        return int((self._current().index < 0).sum())
 
     def _current(self) -> Batch:
         if self.batch is None:
-            u = np.ascontiguousarray(self._propose())
-            self.batch = Batch(self.asked, u, np.full(len(u), np.nan), np.zeros(len(u), dtype=bool))
+            self.batch = Batch.of(self._propose())
         return self.batch
 
     def propose(self, k: int | None = None) -> Array:
         """The next points of the batch."""
         batch = self._current()
-        rest: Array = batch.u[batch.given :][:k].copy()
-        batch.given += len(rest)
-        self.asked += len(rest)
-        return rest
+        rows = np.flatnonzero(batch.index < 0)[:k]
+        batch.index[rows] = self.asked + np.arange(len(rows))
+        self.asked += len(rows)
+        return batch.u[rows]
 
     def learn(self, u: Array, y: Array, indices: Indices | None = None) -> None:
         """Collect answers; with the last one the batch is learned from."""
-        batch = self.batch
-        assert batch is not None
-        rows = np.flatnonzero(~batch.told)[: len(y)] if indices is None else indices - batch.first
+        batch = self._current()
+        rows = np.flatnonzero(batch.open)[: len(y)] if indices is None else batch.rows(indices)
         batch.u[rows], batch.y[rows], batch.told[rows] = u, y, True
         self.used += len(y)
-        if batch.told.all():
+        if self._complete(batch):
             self.batch, self.iterations = None, self.iterations + 1
-            self._learn(batch.u, batch.y)
+            self._learn(batch.u[batch.told], batch.y[batch.told])
+
+    def _complete(self, batch: Batch) -> bool:
+        return bool(batch.told.all())
 
     @abstractmethod
     def _propose(self) -> Array:
@@ -240,6 +268,59 @@ class BatchSearch(Search):
     @abstractmethod
     def _learn(self, u: Array, y: Array) -> None:
         """Learn from the batch."""
+
+
+@dataclass(init=False, eq=False, repr=False)
+class SamplingSearch(BatchSearch):
+    """A batch search that never waits: samples of one distribution stand in for each other.
+
+    If more points are asked for than a batch has, more are drawn. As soon as there are answers enough it learns; what
+    is open still belongs to the next batch.
+    """
+
+    late: Batch | None  # points of earlier batches that are open
+
+    def __init__(self, *args: Any, **rest: Any) -> None:
+        self.late = None
+        super().__init__(*args, **rest)
+
+    @property
+    @abstractmethod
+    def enough(self) -> int:
+        """Answers that are enough for a batch."""
+
+    @property
+    def leading(self) -> int:
+        """How many points, the first of the batch, must have an answer."""
+        return 0
+
+    @abstractmethod
+    def _samples(self, k: int) -> Array:
+        """Samples (k, n) of the distribution."""
+
+    def _current(self) -> Batch:
+        if self.batch is None and (late := self.late) is not None:
+            new = self._propose()
+            fresh = Batch.of(new[: max(self.leading, len(new) - len(late.y))])
+            self.batch, self.late = fresh.joined(late), None
+        return super()._current()
+
+    def propose(self, k: int | None = None) -> Array:
+        """The next points of the batch, and further samples."""
+        u = super().propose(k)
+        batch = self._current()
+        room = max(2 * self.enough, self.width) - int(batch.open.sum())
+        more = 0 if k is None else min(k - len(u), room)
+        if more <= 0:
+            return u
+        self.batch = batch.joined(Batch.of(self._samples(more)))
+        return np.vstack([u, super().propose(more)])
+
+    def _complete(self, batch: Batch) -> bool:
+        if batch.told.sum() < self.enough or not batch.told[: self.leading].all():
+            return False
+        self.late = batch.part(batch.open) if batch.open.any() else None
+        return True
 
 
 class ModelSearch(BatchSearch):

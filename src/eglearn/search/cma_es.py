@@ -13,7 +13,7 @@ from ..learning.recombination import Rates, expected_length, log_weights, ranked
 from ..learning.samplers import folded
 from ..learning.steps import ball_step, length
 from ..settings import BELOW_ONE, FLAG, Settings, or_none, setting, whole
-from .base import BatchSearch, Reason, default_batch
+from .base import Reason, SamplingSearch, default_batch
 from .stopping import reason_to_stop
 
 
@@ -37,7 +37,7 @@ class CMAESSettings(Settings):
 
 
 @dataclass(init=False, eq=False, repr=False)
-class CMAES(BatchSearch):
+class CMAES(SamplingSearch):
     """CMA-ES with active update (Hansen 2016, the tutorial) in the cube; samples outside are mirrored at the faces.
 
     Its samples also feed the least-change model. One point of the next batch is the model's minimum within a trust
@@ -74,7 +74,7 @@ class CMAES(BatchSearch):
 
     def _derive(self) -> None:
         n, s = self.n, self.settings
-        self.size = s.size or default_batch(n)
+        self.size = s.size or max(default_batch(n), self.width // 2)
         self._rates, self._weights = _rates(n, self.size)
         self._expected = expected_length(n)
         self._uses_model = not s.noisy and self.size <= s.model_up_to * default_batch(n)
@@ -95,10 +95,23 @@ class CMAES(BatchSearch):
         recent = self.history[-max(1, 10 * self.n // self.size) :]
         return float(np.nanmedian(recent)) if recent else math.nan
 
+    @property
+    def enough(self) -> int:
+        """Points in a batch."""
+        return self.size
+
+    @property
+    def leading(self) -> int:
+        """The model's point."""
+        return int(self.injected is not None)
+
+    def _samples(self, k: int) -> Array:
+        z = self.rng.standard_normal((k, self.n))
+        return folded(self.mean + self.sigma * (z * self.D) @ self.B.T)  # eq. 38 to 40
+
     def _propose(self) -> Array:
         """Samples of the distribution; the first is the model's point, if there is one."""
-        z = self.rng.standard_normal((self.size, self.n))
-        u = folded(self.mean + self.sigma * (z * self.D) @ self.B.T)  # eq. 38 to 40
+        u = self._samples(self.size)
         if self.injected is not None:
             u[0] = self.injected
         return u
@@ -108,8 +121,6 @@ class CMAES(BatchSearch):
         good = np.isfinite(y)
         if not good.any():
             self._after_failure()
-            return
-        if len(y) < self.size:  # the budget is at its end, and nothing follows
             return
         order, injected = ranked(y), self.injected is not None
         wins = injected and bool(order[0] == 0)
@@ -137,9 +148,11 @@ class CMAES(BatchSearch):
         n = self.n
         r, (positive, negative) = (self._rates, self._weights) if len(u) == self.size else _rates(n, len(u))
         steps = (u - self.mean) / self.sigma
-        if injected is not None:  # a long way of the model must not blow up the distribution (Hansen 2011: injection)
-            far = length((self.B.T @ steps[injected]) / self.D)
-            steps[injected] *= min(1.0, (self._expected + 2) / far) if far > 0 else 1.0
+        # A long way of the model, or of a sample of an earlier distribution, must not blow up this one (Hansen 2011:
+        # injection).
+        far = slice(None) if self.width > 1 else slice(0, 0) if injected is None else slice(injected, injected + 1)
+        lengths = np.linalg.norm((steps[far] @ self.B) / self.D, axis=1)
+        steps[far] *= np.minimum(1.0, (self._expected + 2) / np.maximum(lengths, 1e-300))[:, None]
         mean_step = positive @ steps[: len(positive)]  # eq. 41
         self.mean = np.clip(self.mean + self.sigma * mean_step, -1, 1)  # eq. 42
         white = self.B @ ((self.B.T @ mean_step) / self.D)

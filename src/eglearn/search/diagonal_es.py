@@ -12,7 +12,7 @@ from ..learning.recombination import Rates, expected_length, ranked, score_weigh
 from ..learning.samplers import folded
 from ..learning.steps import length
 from ..settings import BELOW_ONE, FLAG, FRACTION, Settings, or_none, setting, whole
-from .base import BatchSearch, Reason, default_batch
+from .base import Reason, SamplingSearch, default_batch
 from .stopping import reason_to_stop
 
 
@@ -32,7 +32,7 @@ class DiagonalESSettings(Settings):
 
 
 @dataclass(init=False, eq=False, repr=False)
-class DiagonalES(BatchSearch):
+class DiagonalES(SamplingSearch):
     """Adaptation of a mean, a step size and n variances in the cube; samples are mirrored at the faces.
 
     The mean moves along the mean-gradient of the ranks: the samples' steps weighted by all of their ranks, the worse
@@ -70,7 +70,7 @@ class DiagonalES(BatchSearch):
 
     def _derive(self) -> None:
         n = self.n
-        self.size = self.settings.size or default_batch(n)
+        self.size = self.settings.size or max(default_batch(n), self.width // 2)
         self._weights = score_weights(self.size)
         self._rates = Rates.of(n, self._weights[self._weights > 0], faster=(n + 2) / 3)
         self._expected = expected_length(n)
@@ -89,10 +89,27 @@ class DiagonalES(BatchSearch):
         """M applied to steps (k, n) or (n,), if the factor is ``shortening``; if it is its inverse, that of M."""
         return steps + ((factor - 1) * (steps @ self.directions)) @ self.directions.T
 
+    @property
+    def enough(self) -> int:
+        """Points in a batch."""
+        return self.size
+
+    @property
+    def leading(self) -> int:
+        """The two points that tell whether steps should be longer."""
+        return 2 * self.paired
+
+    def _unfolded(self, k: int) -> Array:
+        z = self.rng.standard_normal((k, self.n))
+        u: Array = self.mean + self.sigma * self._scaled(np.sqrt(self.variances) * z, self.shortening)
+        return u
+
+    def _samples(self, k: int) -> Array:
+        return folded(self._unfolded(k))
+
     def _propose(self) -> Array:
         """Samples of the distribution; the first two are ahead of the mean and behind it, as far as others are."""
-        z = self.rng.standard_normal((self.size, self.n))
-        u = self.mean + self.sigma * self._scaled(np.sqrt(self.variances) * z, self.shortening)
+        u = self._unfolded(self.size)
         ahead = length(self._scaled(self.shift, 1 / self.shortening) / np.sqrt(self.variances))
         self.paired = ahead > 0 and self.size > 2
         if self.paired:
@@ -109,13 +126,11 @@ class DiagonalES(BatchSearch):
             elif self.radius < s.smallest:
                 self.done = Reason.CONVERGED
             return
-        if len(y) < self.size:  # the budget is at its end, and nothing follows
-            return
         order = ranked(y)
         self._adapt(u[order[:good]])
         if self.paired and np.isfinite(y[:2]).any():
             places = np.argsort(order, kind="stable")
-            self.longer += s.rate * (float(places[1] - places[0]) / (self.size - 1) - self.longer)
+            self.longer += s.rate * (float(places[1] - places[0]) / (len(y) - 1) - self.longer)
             self.sigma *= math.exp(self.longer / math.sqrt(self.n))
         why = reason_to_stop(self.history, y[order[:good]], self.batches, self.n / self.size, s.noisy)
         self.done = Reason.CONVERGED if self.radius < s.smallest else why
@@ -128,6 +143,9 @@ class DiagonalES(BatchSearch):
         """Move mean, path and variances; ``u`` are the points that did not fail, the best first."""
         weights = self._weights if len(u) == self.size else score_weights(len(u))
         steps = self._scaled(u - self.mean, 1 / self.shortening) / self.sigma
+        if self.width > 1:  # samples of an earlier distribution must not blow up this one (Hansen 2011: injection)
+            lengths = np.linalg.norm(steps / np.sqrt(self.variances), axis=1)
+            steps *= np.minimum(1.0, (self._expected + 2) / np.maximum(lengths, 1e-300))[:, None]
         before, inertia, pace = self.mean, self.settings.inertia, self.settings.pace * self.sigma
         step = weights @ steps
         along = self._scaled(step, self.shortening)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +13,8 @@ from ..learning.samplers import mirrored_offsets
 from ..learning.steps import ball_step, box_step, length
 from ..learning.trust import TrustSettings, rounding_metric
 from ..learning.values import in_units
-from ..settings import FACTOR, Settings, or_none, setting, whole
-from .base import BatchSearch, Reason, default_batch
+from ..settings import FACTOR, NOT_NEGATIVE, Settings, or_none, setting, whole
+from .base import Indices, Reason, Search, default_batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,21 @@ class TrustRegionSettings(Settings):
     """Constants of ``TrustRegion``."""
 
     radius: float = setting(0.2, "the first radius", "ours")
-    m: int | None = setting(None, "points in a batch; None: 4 + 3 ln n", "Hansen 2016, eq. 48", or_none(whole(2)))
+    m: int | None = setting(
+        None, "points for each step; None: one, and later 4 + 3 ln n", "Hansen 2016, eq. 48", or_none(whole(2))
+    )
+    early: float = setting(
+        100.0, "evaluations by n in which each is chosen with all that is known", "ours", NOT_NEGATIVE
+    )
+    checks: float = setting(0.2, "samples by n, and one more, after a prediction that was not accurate, early", "ours")
+    unchecked: float = setting(3.0, "evaluations by n before that, while H is a multiple of the identity", "ours")
+    accurate: float = setting(0.7, "actual over predicted gain from which on a prediction is accurate,", "ours", FACTOR)
+    too_good: float = setting(1.5, "... and beyond which it is not any more", "ours")
+    isotropic: float = setting(1e4, "how much that multiple may vary, squared, against a unit change of H", "ours")
+    later: float = setting(1.0, "the same, later", "ours", NOT_NEGATIVE)
+    within: float = setting(2.0, "samples so many radii around count as near", "Powell 2009: 2 to 10")
+    rounds: int = setting(2, "how often a fit is refined", "ours: sums of squares are exact quadratics", whole(0))
+    patience: float = setting(2.0, "answers by n + width after which an open candidate is given up", "ours")
     smallest: float = setting(1e-9, "the search has converged when the radius is below this", "ours")
     condition: float = setting(1e8, "curvatures above the flattest are divided out to this ratio at most", "ours")
     first_flat: float = setting(1.0, "share of the directions that the metric leaves as they are, at first", "ours")
@@ -31,13 +46,18 @@ class TrustRegionSettings(Settings):
 
 
 @dataclass(init=False, eq=False, repr=False)
-class TrustRegion(BatchSearch):
+class TrustRegion(Search):
     """From a point down to a local minimum.
 
-    Each batch is a candidate, the model's minimum within the trust region, and samples around it on random
-    orthonormal directions of length ``delta``. The trust region follows the quality of the prediction (Conn, Gould,
-    Toint 2000). It is a ball in a metric that shortens the steep directions of H; since little of H is known at
-    first, only the few steepest are shortened then, and more the more evaluations there are.
+    A candidate is the model's minimum within the trust region; samples are points at the radius around it or around
+    the best point. At first there is a sample on each coordinate axis. Early, every evaluation is a candidate as long
+    as predictions are accurate; after one that was not, there are samples. Later, and where many evaluations are in
+    flight, samples go along with each candidate, and teach the more curvature the more there are.
+
+    The trust region follows the quality of the prediction (Conn, Gould, Toint 2000), but does not shrink before there
+    are enough samples near the best point (Powell 2009). It is a ball in a metric that shortens the steep directions
+    of H; since little of H is known at first, only the few steepest are shortened then, and more the more evaluations
+    there are.
     """
 
     settings_class, scale_setting, batch_setting = TrustRegionSettings, "radius", "m"
@@ -49,48 +69,118 @@ class TrustRegion(BatchSearch):
     u: Array
     y: Array  # samples, oldest first
     directions: Array  # orthonormal directions not used yet
-    ratio: float = 0.0  # actual over predicted gain of the last candidate
+    target: Array  # the last candidate
+    open: list[int]  # indices of the points without an answer, oldest first
+    awaited: int = -1  # index of the open candidate; -1: none is open
+    proposed_at: int = 0  # answers before it was proposed,
+    base: float = 0.0
+    """... the value that it is to fall below,"""
     predicted: float = 0.0
-    reach: float = 0.0  # length of the last step over the radius, in the metric
+    """... by how much, in the model's unit,"""
+    slope: float = 0.0
+    """... the same without curvature,"""
+    reach: float = 0.0
+    """... and the length of its step over the radius, in the metric."""
+    ratio: float = 0.0  # actual over predicted gain of the last candidate
+    due: int = 0  # samples wanted before the next candidate
+    blocked: bool = False  # whether it waits for a sample where there is none near
 
     def _begin(self, start: Array) -> None:
         n = self.n
         self.delta, self.model = self.settings.radius, LeastChange(np.zeros((n, n)))
-        self.A, self.inverse = np.eye(n), np.eye(n)
-        self.u, self.y, self.directions = np.empty((0, n)), np.empty(0), np.empty((0, n))
+        self.A, self.inverse, self.target, self.open = np.eye(n), np.eye(n), start.copy(), []
+        self.u, self.y, self.directions = np.empty((0, n)), np.empty(0), np.eye(n)
 
     def _derive(self) -> None:
-        self._m = self.settings.m or default_batch(self.n)
+        s, n = self.settings, self.n
+        self._m = s.m or default_batch(n)
+        self._checks = 1 + math.ceil(s.checks * n)
         self._trust = TrustSettings()
+        # What a whole quadratic takes is as much as is of use in flight; what is in flight takes part in a fit.
+        self._most = max((n + 1) * (n + 2) // 2, self._m)
+        self._count = self.model.settings.count(n) + min(2 * (self.width - 1), self._most)
 
     @property
     def radius(self) -> float:
         """The trust region's."""
         return self.delta
 
-    def _propose(self) -> Array:
-        """The candidate and samples; at first the start and n samples, enough for a gradient."""
-        if len(self.y) == 0:
-            return np.vstack([self.best_u, self._samples(self.best_u, self.n)])
-        step = self._step()
-        # After a good prediction the samples surround the candidate, else the point it came from.
-        middle = self.best_u + step if self.ratio > self._trust.fair else self.best_u
-        return np.vstack([np.clip(self.best_u + step, -1, 1), self._samples(middle, self._m - 1)])
+    @property
+    def _early(self) -> bool:
+        return self.settings.m is None and self.used <= self.settings.early * self.n
 
-    def _samples(self, middle: Array, count: int) -> Array:
-        while len(self.directions) < count:
-            q, _ = np.linalg.qr(self.rng.standard_normal((self.n, self.n)))
-            self.directions = np.vstack([self.directions, q])
-        lengths = self.rng.choice([-self.delta, self.delta], (count, 1))
+    def natural(self) -> int:
+        """As many as are planned to be in flight; later a candidate with its samples."""
+        group = self.width if self._early else max(self.width, self._m)
+        return max(min(group, self._most) - self._in_flight, 0)
+
+    @property
+    def _in_flight(self) -> int:
+        """Open points; those that are open for very long are lost."""
+        return sum(index >= self.asked - 2 * self._most for index in self.open)
+
+    def propose(self, k: int | None = None) -> Array:
+        """The start, samples on the axes, then candidates and samples; it waits only if very many are open."""
+        k = self.natural() if k is None else min(k, max(self._most - self._in_flight, 0))
+        points = [self._point() for _ in range(k)]
+        return np.array(points).reshape(len(points), self.n)
+
+    def _point(self) -> Array:
+        index, s = self.asked, self.settings
+        self.asked += 1
+        self.open.append(index)
+        if index == 0:
+            return self.best_u.copy()
+        if self.awaited >= 0 and self.used - self.proposed_at > s.patience * (self.n + self.width):
+            self.awaited = -1
+        if self.awaited >= 0:
+            # After a good prediction the samples surround the candidate, else the point it came from.
+            return self._sample(self.target if self.ratio > self._trust.fair else self.best_u)
+        if self.due > 0 or index <= self.n or self.used <= self.n or len(self.y) == 0:
+            self.due = max(self.due - 1, 0)
+            return self._repair() if self.blocked else self._sample(self.best_u)
+        step = self._step()
+        if not self.predicted > 0:  # nothing to gain, as far as is known here: look closer
+            self.delta *= self._trust.shrink
+            return self._sample(self.best_u)
+        self.awaited, self.proposed_at, self.base = index, self.used, self.best_y
+        self.target = np.clip(self.best_u + step, -1, 1)
+        return self.target.copy()
+
+    def _sample(self, middle: Array) -> Array:
+        if len(self.directions) == 0:
+            self.directions, _ = np.linalg.qr(self.rng.standard_normal((self.n, self.n)))
+        d, self.directions = self.directions[0], self.directions[1:]
+        size = self.delta * (1.0 if self.asked <= self.n + 1 else self.rng.choice([-1.0, 1.0]))
         if self.n == 1:  # there are but two directions: other places
-            lengths *= self.rng.uniform(0.5, 1.0, (count, 1))
-        offsets = self.directions[:count] * lengths @ self.A
-        self.directions = self.directions[count:]
-        return mirrored_offsets(middle, offsets)
+            size *= self.rng.uniform(0.5, 1.0)
+        u: Array = mirrored_offsets(middle, size * (d @ self.A)[None])[0]
+        return u
+
+    def _repair(self) -> Array:
+        """A sample in a direction that those near the best point cover least: two steps of inverse iteration."""
+        self.blocked, z = False, self._near()
+        G = z.T @ z
+        G.flat[:: self.n + 1] += 1e-3 * max(float(np.trace(G)) / self.n, 1e-3)
+        d = self.rng.standard_normal(self.n)
+        for _ in range(2):
+            d = np.asarray(np.linalg.solve(G, d), dtype=np.float64)
+            d /= np.linalg.norm(d)
+        u: Array = mirrored_offsets(self.best_u, self.delta * (d @ self.A)[None])[0]
+        return u
 
     def _step(self) -> Array:
-        A, inverse = self.delta * self.A, self.inverse / self.delta
-        g, H = self.model.learn(self.u, self.y, self.best_u, self.best_y, A, inverse)
+        s, A, inverse = self.settings, self.delta * self.A, self.inverse / self.delta
+        z = (self.u - self.best_u) @ inverse.T
+        distances = np.sqrt(np.einsum("ij,ij->i", z, z))
+        # The unit of the fit is the radius, or more where few samples are that near.
+        far = max(1.0, float(np.partition(distances, min(self.n + 1, len(z) - 1))[min(self.n + 1, len(z) - 1)]))
+        isotropic = s.isotropic if self.used <= s.unchecked * self.n else s.later
+        g, H = self.model.learn(
+            self.u, self.y, self.best_u, self.best_y, far * A, inverse / far,
+            isotropic=isotropic, count=self._count, rounds=s.rounds,
+        )  # fmt: skip
+        g, H = g / far, H / far**2
         z = ball_step(g, H, 1.0)
         step = A @ z
         if (np.abs(self.best_u + step) > 1).any():
@@ -100,27 +190,54 @@ class TrustRegion(BatchSearch):
             size = length(z)
             if size > 1:
                 step, z = step / size, z / size
-        self.predicted = -float(g @ z + 0.5 * z @ H @ z)
-        self.reach = float(np.linalg.norm(z))
+        self.slope, self.reach = -float(g @ z), float(np.linalg.norm(z))
+        self.predicted = self.slope - 0.5 * float(z @ H @ z)
         return step
 
-    def _learn(self, u: Array, y: Array) -> None:
-        first = len(self.y) == 0
-        good = np.isfinite(y)
-        if first and not good.any():
-            self.done = Reason.FAILED
-            return
-        if not first:  # a failed candidate is a bad one
-            gain = -float(in_units(y[:1] - self.best_y, self.model.exponent)[0])
-            self.ratio = self._trust.ratio(gain, self.predicted)
-            self.delta = self._trust.radius(self.delta, self.ratio, self.reach)
-        size = self.settings.remembered * self.model.settings.count(self.n)
-        self.u, self.y = np.vstack([self.u, u[good]])[-size:], np.concatenate([self.y, y[good]])[-size:]
-        self._note_best(u, y)
-        if not first:
+    def learn(self, u: Array, y: Array, indices: Indices | None = None) -> None:
+        """One answer after the other."""
+        judged = False
+        for point, value, index in zip(u, y, self.open[: len(y)] if indices is None else indices.tolist(), strict=True):
+            self.open.remove(index)
+            self.used += 1
+            if np.isfinite(value):
+                size = self.settings.remembered * self._count
+                self.u, self.y = np.vstack([self.u, point])[-size:], np.append(self.y, value)[-size:]
+                self._note_best(point[None], np.array([value]))
+            if index == self.awaited:
+                self.awaited, judged = -1, True
+                self._judge(float(value), self.asked - 1 - index)
+        self.iterations += 1
+        if judged:
             self._earn_metric()
-        if self.delta <= self.settings.smallest:
+        if self.used > self.n and len(self.y) == 0:
+            self.done = Reason.FAILED
+        elif self.delta <= self.settings.smallest:
             self.done = Reason.CONVERGED
+
+    def _judge(self, value: float, samples: int) -> None:
+        """Adapt the radius after a candidate; a failed one is a bad one. So many samples went along with it."""
+        s, trust = self.settings, self._trust
+        gain = -float(in_units(np.array([value - self.base]), self.model.exponent)[0])
+        self.ratio = trust.ratio(gain, self.predicted)
+        if not self._early:
+            self.delta = trust.radius(self.delta, self.ratio, self.reach)
+            self.due = max(self._m - 1 - samples, 0)
+        elif self.ratio >= trust.bad:
+            self.delta = trust.radius(self.delta, self.ratio, self.reach)
+            accurate = s.accurate < self.ratio < s.too_good or self.used <= s.unchecked * self.n
+            self.due = 0 if accurate else max(self._checks - samples, 0)
+        elif math.isfinite(value) and len(self._near()) < min(self.n + 1, 2 * self.n / 3 + 2):
+            self.blocked, self.due = samples == 0, max(1 - samples, 0)
+        else:
+            self.delta = trust.cut(self.delta, self.reach, gain, self.slope)
+            self.due = 0 if self.used <= s.unchecked * self.n else max(self._checks - samples, 0)
+
+    def _near(self) -> Array:
+        """The samples near the best point, in the metric, by the radius."""
+        z = (self.u - self.best_u) @ (self.inverse.T / self.delta)
+        near: Array = z[np.einsum("ij,ij->i", z, z) < self.settings.within**2]
+        return near
 
     def _earn_metric(self) -> None:
         s = self.settings

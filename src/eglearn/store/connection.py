@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from .errors import StoreError, sqlite_code
-from .layout import APPLICATION, FORMAT, TABLES
+from .layout import APPLICATION, FORMAT, tables
 
 _PATIENCE_SECONDS = 2.0  # with readers that hold up a change of the journal mode
 LOG = "-wal"
@@ -74,8 +74,8 @@ def _at_most(steps: int) -> Callable[[], bool]:
     return over
 
 
-def is_run(db: sqlite3.Connection, path: Path) -> bool:
-    """True if the file holds a run, False if it holds nothing yet; raises if it holds something else."""
+def format_of(db: sqlite3.Connection, path: Path) -> int:
+    """The format of the run in the file, 0 if it holds nothing yet; raises if it holds something else."""
     application = db.execute("PRAGMA application_id").fetchone()[0]
     version = db.execute("PRAGMA user_version").fetchone()[0]
     made = db.execute("SELECT type, name, sql FROM sqlite_master LIMIT 100").fetchall()
@@ -83,18 +83,19 @@ def is_run(db: sqlite3.Connection, path: Path) -> bool:
         # An older eglearn began its files with the log: then all of the run is in there.
         if db.execute("PRAGMA journal_mode").fetchone()[0] == "wal" and not size(neighbour(path, LOG)):
             raise log_is_missing(path)
-        return False
+        return 0
     if application != APPLICATION:
         raise StoreError(f"{path} is another program's SQLite file and was not changed: choose another name")
-    if version != FORMAT:
+    if not 1 <= version <= FORMAT:
         raise StoreError(
-            f"{path} has format {version}, this eglearn reads format {FORMAT}: use the eglearn that wrote it"
+            f"{path} has format {version}, this eglearn reads formats up to {FORMAT}: use the eglearn that wrote it"
         )
     # SQLite goes by the text alone: a view may call itself a table.
     shapes = {name: _shape(sql) for kind, name, sql in made if kind != "index" or sql is not None}
-    if {name: shape for name, shape in shapes.items() if name not in _OWN} != _SHAPES:
+    expected = {name: _shape(sql) for name, sql in tables(version).items()}
+    if {name: shape for name, shape in shapes.items() if name not in _OWN} != expected:
         raise StoreError(f"{path} holds other tables than a run has, and was not read: do not trust it, or restore it")
-    return True
+    return int(version)
 
 
 def _shape(sql: object) -> str:
@@ -102,7 +103,6 @@ def _shape(sql: object) -> str:
     return " ".join(re.sub(r"--[^\n]*", "", str(sql)).split())
 
 
-_SHAPES = {name: _shape(sql) for name, sql in TABLES.items()}
 _OWN = ("sqlite_stat1", "sqlite_stat4")  # tables that SQLite's ANALYZE makes
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from .connection import LOG, connect, connect_reader, is_run, neighbour, set_journal_mode, size, sync_folder
+from .connection import LOG, connect, connect_reader, format_of, neighbour, set_journal_mode, size, sync_folder
 from .errors import StoreError, reported
 from .history import History
 
@@ -55,7 +55,7 @@ def backup(source: str | os.PathLike[str], target: str | os.PathLike[str], *, wi
     with reported(target), unfinished(target) as fresh:
         with connect_reader(source) as db, closing(connect(fresh, "rw")) as copy:
             with reported(source):
-                if not is_run(db, source):
+                if not format_of(db, source):
                     raise StoreError(f"{source} holds no run yet: there is nothing to copy")
             db.backup(copy)
             set_journal_mode(copy, "DELETE")

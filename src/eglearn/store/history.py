@@ -5,24 +5,27 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .._typing import Array
 from ..evaluation.base import Outcome
-from .connection import check_log, connect_reader, is_run
+from .connection import check_log, connect_reader, format_of
 from .errors import StoreError, reported
-from .layout import VALUE_COLUMNS, from_text, to_outcome, to_point
+from .layout import ASKED, FORMAT, VALUE_COLUMNS, from_text, of_format, to_outcome, to_point
 
 
-class Evaluation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Evaluation:
     """One evaluation as it stands in the file."""
 
-    batch: int
-    """Number of its batch; below 0, see ``Store.set_aside``."""
-    row: int
+    order: int
+    """Order of arrival, which is that of telling, too, unless the run is an ordered one."""
+    index: int
+    """Number of the point in the order of asking, from 0 on; below 0: see ``Store.set_aside``."""
     x: Array | None
     """The point; None if it was not kept or not asked for."""
     outcome: Outcome
@@ -47,6 +50,8 @@ class History:
     """
 
     path: Path
+    format: int = FORMAT
+    """Of the file."""
     identity: dict[str, Any]
     """What defines the run, as JSON data; the budget is the last one."""
     budgets: list[Any]
@@ -60,7 +65,8 @@ class History:
             if not self.path.is_file():
                 raise StoreError(f"there is no file {self.path}: check the name")
             with connect_reader(self.path) as db:
-                if not is_run(db, self.path):
+                self.format = format_of(db, self.path)
+                if not self.format:
                     raise StoreError(f"{self.path} holds no run yet: check the name, or wait for its beginning")
                 check_log(db, self.path)
         self._read_identity()
@@ -71,14 +77,18 @@ class History:
         An evaluation that does not fit its checksum comes with the value NaN and an error that says so.
         """
         select = f"SELECT id, {VALUE_COLUMNS}, {'x' if with_x else 'NULL'} FROM evaluations"
-        for _, *columns, raw in self._in_order(select, "id", first=1):
-            batch, row, *_, at, x_check, _ = columns
+        for order, *columns, raw in self._in_order(select, "id", first=1):
+            aside, index, *_, at, x_check, _ = columns
             outcome = to_outcome(columns)
             x = None if raw is None or outcome is None else to_point(raw, x_check)
             if outcome is None or (raw is not None and x is None):
                 outcome, at = Outcome(math.nan, "this evaluation is damaged in the file"), math.nan
-                batch, row = (value if isinstance(value, int) else -1 for value in (batch, row))
-            yield Evaluation(batch, row, x, outcome, math.nan if at is None else at)
+                aside, index = (value if isinstance(value, int) else -1 for value in (aside, index))
+            if self.format == 1:  # the order of asking is not there; numbers of batches below 0 were as below
+                index = order - 1 if aside >= 0 else aside
+            elif aside != ASKED:
+                index = -1 - aside
+            yield Evaluation(order, index, x, outcome, math.nan if at is None else at)
 
     def _in_order(self, select: str, key: str, first: int) -> Iterator[Any]:
         """Rows by their key, which comes first and must grow: a forged table may go round in circles."""
@@ -92,16 +102,16 @@ class History:
             if first > 2**63 - 1:
                 return
 
-    def point(self, batch: int, row: int) -> Array | None:
-        """The point of one evaluation, or None if it was not kept or is damaged."""
-        query = 'SELECT x, x_check FROM evaluations WHERE batch = ? AND "row" = ? LIMIT 1'
-        found = self._rows(query, (int(batch), int(row)))
+    def point(self, order: int) -> Array | None:
+        """The point of the evaluation that arrived as that, or None if it was not kept or is damaged."""
+        found = self._rows("SELECT x, x_check FROM evaluations WHERE id = ? LIMIT 1", (int(order),))
         return to_point(*found[0]) if found else None
 
     def progress(self) -> list[dict[str, Any]]:
-        """What ``Store.end_batch`` was given, with the number as ``"batch"``; damaged rows are left out."""
-        rows = self._in_order('SELECT batch, data, "check" FROM progress', "batch", first=-(2**63))
-        return [{**data, "batch": row[0]} for row in rows if (data := from_text(*row)) is not None]
+        """What ``Store.save`` was given, with the number of answers as ``"nfev"``; damaged rows are left out."""
+        rows = self._in_order('SELECT told, data, "check" FROM progress', "told", first=-(2**63))
+        found = [(row[0], data) for row in rows if (data := from_text(*row)) is not None]
+        return [{"nfev": told, **data} for told, data in found]  # in format 1, the number is that of a batch
 
     def result(self) -> dict[str, Any] | None:
         """What ``Store.finish`` was given, or None if the run goes on or was stopped before its end."""
@@ -135,6 +145,11 @@ class History:
         before = np.searchsorted(at, parts)  # evaluations up to each beginning
         return [(float(at[k - 1]), float(t)) for k, t in zip(before, parts, strict=True) if k > 0]
 
+    def paused(self) -> float | None:
+        """Since when the process waits because somebody wished so, or None."""
+        since = (self._meta("paused") or {}).get("since")
+        return since if isinstance(since, float) else None
+
     def holder(self) -> str | None:
         """The process that last opened the file for writing."""
         holder = self._meta("holder")
@@ -158,4 +173,4 @@ class History:
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         with reported(self.path), connect_reader(self.path) as db:
-            return db.execute(query, values).fetchall()
+            return db.execute(of_format(self.format, query), values).fetchall()

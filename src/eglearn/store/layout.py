@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import sqlite3
 import struct
 import zlib
@@ -16,9 +17,12 @@ import numpy as np
 from .._typing import Array
 from ..evaluation.base import Outcome
 
-FORMAT = 1
+FORMAT = 2
+"""Of the files that are written; those of format 1 can be read (see ``tables``)."""
 MAGIC = b"SQLite format 3\0"
 APPLICATION = int.from_bytes(b"egl1", "big")  # tells our files from other people's SQLite files
+ASKED = -1
+"""In the column ``aside``: the search has asked for the point, or will."""
 
 # y, seconds and at have no declared type: a REAL column would turn -0.0 into 0.0. NaN is stored as NULL.
 _SCHEMA = f"""
@@ -27,9 +31,9 @@ PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {FORMAT};
 CREATE TABLE meta (key TEXT PRIMARY KEY, data TEXT NOT NULL, "check" INTEGER NOT NULL);
 CREATE TABLE evaluations (
-    id INTEGER PRIMARY KEY,      -- order of arrival
-    batch INTEGER NOT NULL,
-    "row" INTEGER NOT NULL,      -- of the point in its batch
+    id INTEGER PRIMARY KEY,      -- order of arrival; it is that of telling, too, unless the run is an ordered one
+    aside INTEGER NOT NULL,      -- -1, or of how many points the search had asked when this was set aside
+    "index" INTEGER NOT NULL,    -- of the point in the order of asking; of those set aside, in order of arrival
     y,                           -- NULL: the evaluation failed
     error TEXT,                  -- why it failed; NULL: it did not
     attempts INTEGER NOT NULL,
@@ -39,18 +43,35 @@ CREATE TABLE evaluations (
     x_check INTEGER NOT NULL,    -- CRC-32 of the point, kept or not
     "check" INTEGER NOT NULL,    -- CRC-32 of the nine columns before
     x BLOB,                      -- float64, little-endian; NULL: not kept
-    UNIQUE (batch, "row")
+    UNIQUE (aside, "index")
 );
-CREATE TABLE progress (batch INTEGER PRIMARY KEY, data TEXT NOT NULL, "check" INTEGER NOT NULL);
-CREATE TABLE checkpoints (batch INTEGER PRIMARY KEY, digest BLOB NOT NULL, state BLOB NOT NULL);
+CREATE TABLE progress (told INTEGER PRIMARY KEY, data TEXT NOT NULL, "check" INTEGER NOT NULL);
+CREATE TABLE checkpoints (told INTEGER PRIMARY KEY, digest BLOB NOT NULL, state BLOB NOT NULL);
 """
 COLUMN_COUNTS = {"meta": 3, "evaluations": 12, "progress": 3, "checkpoints": 3}
-TABLES = {words.split()[2]: words for words in map(str.strip, _SCHEMA.split(";\n")) if words.startswith("CREATE TABLE")}
-"""How each table is made, as SQLite keeps it in the file."""
-VALUE_COLUMNS = 'batch, "row", y, error, attempts, seconds, worker, at, x_check, "check"'
+VALUE_COLUMNS = 'aside, "index", y, error, attempts, seconds, worker, at, x_check, "check"'
 INSERT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
 INSERT_EVALUATION = f"INSERT OR REPLACE INTO evaluations ({VALUE_COLUMNS}, x) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+_WITHOUT_COMMENTS = re.sub(r"--[^\n]*", "", _SCHEMA)
 _LONGEST_TEXT = 4000  # characters of an error: enough for its beginning, and a million of them fit on a disk
+
+
+def of_format(version: int, sql: str) -> str:
+    """What is said in the terms of this format, in those of another one.
+
+    In format 1, a point had a batch (below 0: set aside) and a row in it, and progress and checkpoints were by batch.
+    """
+    if version == FORMAT:
+        return sql
+    for word, old in (("aside", "batch"), ('"index"', '"row"'), ("told", "batch")):
+        sql = sql.replace(word, old)
+    return sql
+
+
+def tables(version: int) -> dict[str, str]:
+    """How each table is made, as SQLite keeps it in a file of that format."""
+    words = map(str.strip, _WITHOUT_COMMENTS.split(";\n"))
+    return {made.split()[2]: of_format(version, made) for made in words if made.startswith("CREATE TABLE")}
 
 
 def create_tables(db: sqlite3.Connection, meta: Mapping[str, Mapping[str, Any]]) -> None:
@@ -96,16 +117,16 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def checkpoint_digest(batch: int, state: bytes) -> bytes:
-    """The checksum of a checkpoint, which also ties it to its batch."""
-    return hashlib.blake2b(state, digest_size=16, salt=batch.to_bytes(8, "little", signed=True)).digest()
+def checkpoint_digest(told: int, state: bytes) -> bytes:
+    """The checksum of a checkpoint, which also ties it to its number."""
+    return hashlib.blake2b(state, digest_size=16, salt=told.to_bytes(8, "little", signed=True)).digest()
 
 
-def to_columns(batch: int, row: int, outcome: Outcome, at: float, x_check: int) -> tuple[Any, ...]:
+def to_columns(aside: int, index: int, outcome: Outcome, at: float, x_check: int) -> tuple[Any, ...]:
     """The ``VALUE_COLUMNS`` of an evaluation."""
     columns = (
-        int(batch),
-        int(row),
+        int(aside),
+        int(index),
         float(outcome.y),
         None if outcome.error is None else storable(outcome.error),
         int(outcome.attempts),
@@ -129,9 +150,9 @@ def to_outcome(columns: Sequence[Any]) -> Outcome | None:
 
 
 def _check(columns: Sequence[Any]) -> int:
-    batch, row, y, error, attempts, seconds, worker, at, x_check = columns
+    aside, index, y, error, attempts, seconds, worker, at, x_check = columns
     numbers = (_number(y), _number(seconds), _number(at))
-    packed = struct.pack("<qqqIddd", batch, row, attempts, x_check, *numbers)
+    packed = struct.pack("<qqqIddd", aside, index, attempts, x_check, *numbers)
     return zlib.crc32(packed + repr((error, worker)).encode())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 from .. import serialize
@@ -10,7 +11,7 @@ from .._typing import Array, State
 from ..evaluation.base import Outcome
 from .errors import StoreError
 from .history import History
-from .layout import VALUE_COLUMNS, checkpoint_digest, point_bytes, to_outcome, to_point
+from .layout import ASKED, VALUE_COLUMNS, checkpoint_digest, point_bytes, to_outcome, to_point
 
 
 class Recall(History):
@@ -20,61 +21,71 @@ class Recall(History):
     """Sentences for the user: changed versions, damage, and what was done about it."""
 
     def latest_checkpoint(self) -> tuple[int, State] | None:
-        """The newest good checkpoint: the number of its batch, and the state after that batch.
+        """The newest good checkpoint: how many answers had been told, and the state then.
 
         None if there is none: the run then starts from the beginning with the stored values.
         """
-        for (batch,) in self._rows("SELECT batch FROM checkpoints ORDER BY batch DESC"):
+        for (told,) in self._rows("SELECT told FROM checkpoints ORDER BY told DESC"):
             try:
-                query = "SELECT digest, state FROM checkpoints WHERE batch = ?"
-                digest, state = self._rows(query, (batch,))[0]
-                if digest != checkpoint_digest(batch, state):
+                digest, state = self._rows("SELECT digest, state FROM checkpoints WHERE told = ?", (told,))[0]
+                if digest != checkpoint_digest(told, state):
                     raise ValueError("its checksum is wrong")
-                return batch, serialize.loads(state)
+                return told, serialize.loads(state)
             except (StoreError, ValueError, TypeError) as error:
                 self.notes.append(
-                    f"the checkpoint of batch {batch} in {self.path} cannot be used ({error}): "
+                    f"the checkpoint after {told} answers in {self.path} cannot be used ({error}): "
                     "the run goes on from an earlier one, or from the beginning with the stored values"
                 )
         return None
 
-    def values(self, batch: int) -> dict[int, Outcome]:
-        """What has been evaluated in a batch, by row; damaged rows are left out and noted."""
-        return {row: outcome for row, (outcome, _, _) in self._found(batch).items()}
-
-    def answers(self, batch: int, x: Array) -> dict[int, tuple[Outcome, Array | None]]:
-        """What has been evaluated in a batch, by row, and where.
+    def answers(self, points: Mapping[int, Array]) -> dict[int, tuple[int, Outcome, Array | None]]:
+        """What has been evaluated of the points that the run asks for now.
 
         Parameters
         ----------
-        batch
-            The number of the batch.
-        x
-            The points (m, n) the run asks for now.
+        points
+            The points (n,) by their index; damaged rows are left out and noted.
 
         Returns
         -------
         dict
-            The outcome and the point: that of ``x`` if it is the same to the last bit, kept or not; else the one that
-            was evaluated, or None if it was not kept. There may be rows beyond those of ``x``.
+            By index: the order of arrival, the outcome and the place: that of ``points`` if it is the same to the last
+            bit, kept or not; else where it was evaluated, or None if that was not kept.
         """
-        answers: dict[int, tuple[Outcome, Array | None]] = {}
-        for row, (outcome, x_check, raw) in self._found(batch).items():
-            same = 0 <= row < len(x) and zlib.crc32(point_bytes(x[row])) == x_check
-            answers[row] = outcome, (x[row] if same else to_point(raw, x_check))
+        answers: dict[int, tuple[int, Outcome, Array | None]] = {}
+        if not points:
+            return answers
+        for order, *columns, raw in self._found(
+            f'aside = {ASKED} AND "index" BETWEEN ? AND ?', min(points), max(points)
+        ):
+            index, x_check, outcome = columns[1], columns[8], to_outcome(columns)
+            if index not in points:
+                continue
+            if outcome is None:
+                self.notes.append(f"the evaluation of point {index} in {self.path} is damaged and done again")
+                continue
+            same = zlib.crc32(point_bytes(points[index])) == x_check
+            answers[index] = order, outcome, points[index] if same else to_point(raw, x_check)
         return answers
 
-    def count_from(self, batch: int) -> int:
-        """How many evaluations ``Store.set_aside`` would find from that batch on."""
-        query = "SELECT count(*) FROM evaluations WHERE batch >= ? OR batch < ?"
-        return int(self._rows(query, (int(batch), -1 - int(batch)))[0][0])
-
-    def _found(self, batch: int) -> dict[int, tuple[Outcome, int, Any]]:
-        found = {}
-        for *columns, raw in self._rows(f"SELECT {VALUE_COLUMNS}, x FROM evaluations WHERE batch = ?", (int(batch),)):
-            row, x_check, outcome = columns[1], columns[8], to_outcome(columns)
-            if outcome is None:
-                self.notes.append(f"row {row} of batch {batch} in {self.path} is damaged and evaluated again")
-            else:
-                found[row] = outcome, x_check, raw
+    def aside(self, first: int, last: int) -> list[tuple[Outcome, Array | None]]:
+        """Outcomes and points that were set aside when so many points had been asked for, up to ``last``."""
+        found = []
+        for _, *columns, raw in self._found("aside BETWEEN ? AND ?", first, last):
+            if (outcome := to_outcome(columns)) is not None:
+                found.append((outcome, to_point(raw, columns[8])))
         return found
+
+    def last_index(self) -> int:
+        """There is no evaluation of a point beyond it, and nothing was set aside after more points; -1 for none."""
+        found = self._rows(f'SELECT max(max("index" * (aside = {ASKED})), max(aside)), count(*) FROM evaluations')
+        return int(found[0][0]) if found[0][1] else -1
+
+    def unseen(self, asked: int) -> int:
+        """How many evaluations there are that belong to the run after it has asked for so many points."""
+        query = f'SELECT count(*) FROM evaluations WHERE (aside = {ASKED} AND "index" >= ?) OR aside >= ?'
+        return int(self._rows(query, (asked, asked))[0][0])
+
+    def _found(self, where: str, *values: int) -> list[Any]:
+        query = f'SELECT id, {VALUE_COLUMNS}, x FROM evaluations WHERE {where} ORDER BY aside, "index"'
+        return self._rows(query, tuple(map(int, values)))

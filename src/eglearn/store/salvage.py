@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..result import counted
-from .connection import LOG, REPAIRED, check_log, connect, connect_reader, is_run, neighbour, sync_folder
+from .connection import LOG, REPAIRED, check_log, connect, connect_reader, format_of, neighbour, sync_folder
 from .copying import unfinished
 from .errors import StoreError, reported
 from .history import History
@@ -29,7 +29,7 @@ def salvage(path: Path, reason: str, hold: Callable[[], None]) -> str:
     with reported(path), unfinished(path) as fresh:
         with connect_reader(path) as source, closing(connect(fresh, "rw")) as target:
             source.execute("PRAGMA writable_schema = ON")  # SQLite then reads files that have been cut short
-            if not is_run(source, path) or not _copy(source, target):
+            if not format_of(source, path) or not _copy(source, target):
                 raise StoreError(f"{path} is too damaged to be read ({reason}): restore a copy of it")
             with suppress(sqlite3.Error):
                 check_log(source, path)

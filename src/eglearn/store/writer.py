@@ -19,10 +19,12 @@ from .._typing import Array
 from ..evaluation.base import Outcome
 from ..result import counted
 from .compare import differences
-from .connection import check_log, connect, connect_reader, is_run, neighbour, set_journal_mode
+from .connection import check_log, connect, connect_reader, format_of, neighbour, set_journal_mode
 from .copying import tidy_up
 from .errors import Damaged, StoreError, StoreMismatch, reported, sqlite_code
 from .layout import (
+    ASKED,
+    FORMAT,
     INSERT_EVALUATION,
     INSERT_META,
     MAGIC,
@@ -87,13 +89,13 @@ class Store(Recall):
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = os.path.join(folder.name, "run.egl")
     >>> with Store(path, {"seed": 0}) as store:
-    ...     store.record(0, 1, np.array([0.5, -0.5]), Outcome(2.0))
-    ...     store.end_batch(0, serialize.dumps({"k": 1}), {"best": 2.0})
+    ...     order = store.record(7, np.array([0.5, -0.5]), Outcome(2.0))
+    ...     store.save(1, {"best": 2.0}, serialize.dumps({"k": 1}))
     >>> with Store(path, {"seed": 0}) as store:
-    ...     store.latest_checkpoint(), store.values(0)[1].y
-    ((0, {'k': 1}), 2.0)
-    >>> [(e.batch, e.row, e.x) for e in History(path).evaluations()]
-    [(0, 1, array([ 0.5, -0.5]))]
+    ...     store.latest_checkpoint(), store.answers({7: np.array([0.5, -0.5])})[7][1].y
+    ((1, {'k': 1}), 2.0)
+    >>> [(e.order, e.index, e.x) for e in History(path).evaluations()]
+    [(1, 7, array([ 0.5, -0.5]))]
     >>> folder.cleanup()
     """
 
@@ -163,8 +165,13 @@ class Store(Recall):
             raise Damaged(note)
         try:
             with connect_reader(self.path) as db:
-                if not is_run(db, self.path):
+                if not (found := format_of(db, self.path)):
                     return False
+                if found != FORMAT:
+                    raise StoreError(
+                        f"{self.path} can be read, but not continued, since it has format {found}: to continue it, use "
+                        "the eglearn that wrote it, or that of commit f660b58"
+                    )
                 check_log(db, self.path)
                 problem = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
         except sqlite3.DatabaseError as error:
@@ -191,8 +198,8 @@ class Store(Recall):
         if self._new_about is not None:
             meta["about"] = self._new_about
         statements: list[tuple[str, Sequence[Any]]] = [(INSERT_META, to_text(*item)) for item in meta.items()]
-        # From now on the result would be that of an earlier end.
-        self._write(*statements, ("DELETE FROM meta WHERE key = 'result'", ()))
+        # From now on they would be those of an earlier part.
+        self._write(*statements, ("DELETE FROM meta WHERE key IN ('result', 'paused')", ()))
         self._flush_log()
 
     def _flush_log(self) -> None:
@@ -230,32 +237,42 @@ class Store(Recall):
                 others = "".join(f", {name} was {old} and is {new}" for name, old, new in said[1:])
                 self.notes.append(f"{name} was {old} when {self.path} was begun and is {new} now{others}: {what}")
 
-    def record(self, batch: int, row: int, x: Array, outcome: Outcome) -> None:
+    def record(self, index: int, x: Array, outcome: Outcome) -> int:
         """Write one finished evaluation; once this has returned, killing the process cannot lose it.
 
-        A second record of the same row replaces the first.
+        A second record of the same index replaces the first. Returns the order of arrival.
         """
         raw = point_bytes(x)
         improved = outcome.y < self._best
         keep = self._keep_x == "all" or (self._keep_x == "improvements" and improved)
-        columns = to_columns(batch, row, outcome, time.time(), zlib.crc32(raw))
-        self._write((INSERT_EVALUATION, (*columns, raw if keep else None)))
+        columns = to_columns(ASKED, index, outcome, time.time(), zlib.crc32(raw))
+        order = self._write((INSERT_EVALUATION, (*columns, raw if keep else None)))
         if improved:
             self._best = outcome.y
+        return order
 
-    def end_batch(self, batch: int, checkpoint: bytes | None, progress: Mapping[str, Any]) -> None:
-        """Write a batch's progress and, if given, the state after it; two checkpoints are kept."""
-        batch = int(batch)
-        statements: list[tuple[str, Sequence[Any]]] = [
-            ("INSERT OR REPLACE INTO progress VALUES (?, ?, ?)", to_text(batch, progress))
-        ]
+    def save(self, told: int, progress: Mapping[str, Any] | None, checkpoint: bytes | None) -> None:
+        """Write how the run stands after so many answers, and its state; two checkpoints are kept."""
+        told = int(told)
+        statements: list[tuple[str, Sequence[Any]]] = []
+        if progress is not None:
+            statements.append(("INSERT OR REPLACE INTO progress VALUES (?, ?, ?)", to_text(told, progress)))
         if checkpoint is not None:
-            row = (batch, checkpoint_digest(batch, checkpoint), checkpoint)
+            row = (told, checkpoint_digest(told, checkpoint), checkpoint)
             statements.append(("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)", row))
             # Later ones can only be damaged ones that were passed over when the run was continued.
-            older = "SELECT batch FROM checkpoints WHERE batch <= ? ORDER BY batch DESC LIMIT 2"
-            statements.append((f"DELETE FROM checkpoints WHERE batch NOT IN ({older})", (batch,)))
+            older = "SELECT told FROM checkpoints WHERE told <= ? ORDER BY told DESC LIMIT 2"
+            statements.append((f"DELETE FROM checkpoints WHERE told NOT IN ({older})", (told,)))
         self._write(*statements)
+
+    def pause(self) -> None:
+        """Write that the run waits."""
+        self._write((INSERT_META, to_text("paused", {"since": time.time()})))
+
+    def go_on(self) -> None:
+        """Write that it has gone on: for readers, a new part of the run."""
+        parts = {"begun": [*self.begun()[-999:], time.time()]}
+        self._write((INSERT_META, to_text("parts", parts)), ("DELETE FROM meta WHERE key = 'paused'", ()))
 
     def extend(self, budget: int) -> None:
         """The run goes on with a larger budget from here."""
@@ -268,25 +285,33 @@ class Store(Recall):
         short = {name: storable(value) if isinstance(value, str) else value for name, value in result.items()}
         self._write((INSERT_META, to_text("result", short)))
 
-    def set_aside(self, batch: int, keep: Collection[int]) -> None:
-        """Make room for other points: the search asks for others from this batch on than it did before.
+    def set_aside(self, asked: int, told: int, wrong: Collection[int], beyond: int) -> None:
+        """Make room for other points: the search asks for others from here on than it did before.
 
-        All evaluations from this batch on, but for the rows to ``keep`` in it, get the number -1 - ``batch`` for
-        their batch, and rows in order of arrival. Nothing is lost: ``answers`` finds them under that number.
+        Nothing is lost: ``aside`` finds these evaluations under the number of points asked for, in order of arrival.
+
+        Parameters
+        ----------
+        asked, told
+            How many points the search had asked for, and how many answers it had got, before it went another way.
+        wrong
+            The indices of other points than those that are asked for now.
+        beyond
+            All evaluations from this index on are set aside, too, and those that were set aside later.
         """
-        batch = int(batch)
-        aside = -1 - batch
-        query = f"SELECT id, {VALUE_COLUMNS} FROM evaluations WHERE batch >= ? OR batch < ? ORDER BY id"
-        statements: list[tuple[str, Sequence[Any]]] = [("DELETE FROM progress WHERE batch >= ?", (batch,))]
-        row = self._rows("SELECT count(*) FROM evaluations WHERE batch = ?", (aside,))[0][0]
-        for key, *columns in self._rows(query, (batch, aside)):
-            outcome = to_outcome(columns)
-            if outcome is None or (columns[0] == batch and columns[1] in keep):
-                continue
-            changed = to_columns(aside, row, outcome, columns[7], columns[8])
-            update = 'UPDATE evaluations SET batch = ?, "row" = ?, "check" = ? WHERE id = ?'
-            statements.append((update, (aside, row, changed[-1], key)))
-            row += 1
+        query = f'SELECT id, {VALUE_COLUMNS} FROM evaluations WHERE aside != {ASKED} OR "index" >= ? ORDER BY id'
+        statements: list[tuple[str, Sequence[Any]]] = [
+            (f"DELETE FROM {table} WHERE told > ?", (told,)) for table in ("progress", "checkpoints")
+        ]
+        count = self._rows("SELECT count(*) FROM evaluations WHERE aside = ?", (asked,))[0][0]
+        for key, *columns in self._rows(query, (min(wrong, default=beyond),)):
+            aside, index, outcome = columns[0], columns[1], to_outcome(columns)
+            chosen = aside > asked if aside != ASKED else index >= beyond or index in wrong
+            if outcome is not None and chosen:
+                changed = to_columns(asked, count, outcome, columns[7], columns[8])
+                update = 'UPDATE evaluations SET aside = ?, "index" = ?, "check" = ? WHERE id = ?'
+                statements.append((update, (asked, count, changed[-1], key)))
+                count += 1
         self._write(*statements)
 
     def close(self) -> None:
@@ -326,8 +351,8 @@ class Store(Recall):
         with reported(self.path):
             return self._db.execute(query, values).fetchall()
 
-    def _write(self, *statements: tuple[str, Sequence[Any]]) -> None:
-        """Run the statements as one transaction."""
+    def _write(self, *statements: tuple[str, Sequence[Any]]) -> int:
+        """Run the statements as one transaction, and return the number of the last row that was inserted."""
         db, now = self._db, time.monotonic()
         if db is None:
             raise StoreError(f"{self.path} has been closed: open it again")
@@ -336,8 +361,9 @@ class Store(Recall):
                 self._lock.hold()
                 db.execute("PRAGMA synchronous = FULL")  # the commit waits for the disk
                 self._synced = now
+            last = 0
             if len(statements) == 1:  # a transaction by itself
-                db.execute(*statements[0])
+                last = db.execute(*statements[0]).lastrowid or 0
             else:
                 with db:
                     db.execute("BEGIN")
@@ -347,3 +373,4 @@ class Store(Recall):
                 db.execute("PRAGMA synchronous = NORMAL")
                 if not self._flushed:
                     self._flush_log()
+            return last

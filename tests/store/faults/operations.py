@@ -28,7 +28,7 @@ KINDS = {
 }
 
 
-def under_fault(folder: Path, name: str, k: int, kind: int, log: int = -1) -> tuple[int, str, set[tuple[int, int]]]:
+def under_fault(folder: Path, name: str, k: int, kind: int, log: int = -1) -> tuple[int, str, set[int]]:
     """Do the work in a forked process with a fault at operation k: operations, an error if it is not ours, values."""
     shim = ctypes.CDLL(None)  # it was loaded with the program
     shim.fault_arm.argtypes = (ctypes.c_char_p, ctypes.c_long, ctypes.c_int, ctypes.c_int)
@@ -40,10 +40,10 @@ def under_fault(folder: Path, name: str, k: int, kind: int, log: int = -1) -> tu
         error = ""
         shim.fault_arm(os.fsencode(folder), k, kind, log)
 
-        def ack(batch: int, row: int) -> None:
-            os.write(writes, f"{batch} {row}\n".encode())
+        def ack(index: int) -> None:
+            os.write(writes, f"{index}\n".encode())
             if log >= 0:
-                os.write(log, f"ack\t{batch} {row}\t\t0\t0\n".encode())
+                os.write(log, f"ack\t{index}\t\t0\t0\n".encode())
 
         try:
             WORK[name](folder / "run.egl", ack)
@@ -62,7 +62,7 @@ def under_fault(folder: Path, name: str, k: int, kind: int, log: int = -1) -> tu
     if lines and lines[-1].startswith("end "):
         _, number, text = lines.pop().split(" ", 2)
         count, error = int(number), json.loads(text)
-    return count, error, {(int(batch), int(row)) for batch, row in map(str.split, lines)}
+    return count, error, set(map(int, lines))
 
 
 def main(folder: Path, first: int, step: int) -> None:

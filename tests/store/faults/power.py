@@ -78,8 +78,8 @@ class Disk:
         self.durable = dict(self.now)
         self.changes: list[dict[str, File]] = []
         """All names after each change that may not be on the disk yet."""
-        self.acked: set[tuple[int, int]] = set()
-        self.safe: set[tuple[int, int]] = set()
+        self.acked: set[int] = set()
+        self.safe: set[int] = set()
         """Values that a later sync of the file or its log has made durable."""
 
     def do(self, operation: Operation) -> None:
@@ -87,8 +87,7 @@ class Disk:
         what, path, other, *_ = operation
         match what:
             case "ack":
-                batch, row = path.split()
-                self.acked.add((int(batch), int(row)))
+                self.acked.add(int(path))
             case "write" | "cut":
                 self.now[path].waiting.append(operation)
             case "sync" if path == "":

@@ -16,15 +16,15 @@ from eglearn.store import History, Store, StoreError, backup
 
 IDENTITY = {"algorithm": "EGL", "seed": 0, "budget": 100}
 ROWS, N = 3, 150  # three evaluations fill a page
-Ack = Callable[[int, int], None]
+Ack = Callable[[int], None]
 
 
-def point(batch: int, row: int) -> np.ndarray:
-    return np.random.default_rng([batch, row]).standard_normal(N)
+def point(index: int) -> np.ndarray:
+    return np.random.default_rng(index).standard_normal(N)
 
 
-def outcome(batch: int, row: int) -> Outcome:
-    return Outcome(float(np.sin(batch * 100 + row)), None, 1, 0.5, "w")
+def outcome(index: int) -> Outcome:
+    return Outcome(float(np.sin(index)), None, 1, 0.5, "w")
 
 
 def same(a: Outcome, b: Outcome) -> bool:
@@ -34,10 +34,11 @@ def same(a: Outcome, b: Outcome) -> bool:
 def write(store: Store, batches: range, ack: Ack) -> None:
     """Go on with a run: what stands in it is not evaluated again."""
     for batch in batches:
-        for row in set(range(ROWS)) - set(store.values(batch)):
-            store.record(batch, row, point(batch, row), outcome(batch, row))
-            ack(batch, row)
-        store.end_batch(batch, serialize.dumps({"k": batch}) if batch % 2 else None, {"best": batch})
+        points = {index: point(index) for index in range(ROWS * batch, ROWS * (batch + 1))}
+        for index in sorted(points.keys() - store.answers(points).keys(), key=lambda index: index * 7 % 5):
+            store.record(index, points[index], outcome(index))  # as they arrive, in any order
+            ack(index)
+        store.save(batch, {"best": batch}, serialize.dumps({"k": batch}) if batch % 2 else None)
 
 
 def run(path: Path, ack: Ack) -> None:
@@ -52,7 +53,7 @@ def copy(path: Path, ack: Ack) -> None:
     backup(path, path.with_name("copy.egl"))
 
 
-def no_ack(batch: int, row: int) -> None:
+def no_ack(index: int) -> None:
     pass
 
 
@@ -74,7 +75,7 @@ def prepare(folder: Path) -> None:
         shutil.copy(folder / "damaged" / name, folder / "killed" / name)
     # Of the damaged one a page is lost that the log does not replace: some rows of the first batches.
     data = bytearray((folder / "damaged" / "run.egl").read_bytes())
-    lost = data.index(point(0, 1).tobytes()) // 4096 * 4096
+    lost = data.index(point(1).tobytes()) // 4096 * 4096
     data[lost : lost + 4096] = bytes(4096)
     (folder / "damaged" / "run.egl").write_bytes(data)
     shutil.copytree(folder / "killed", folder / "copied")
@@ -83,17 +84,17 @@ def prepare(folder: Path) -> None:
 WORK = {"new": run, "finished": run, "killed": run, "damaged": run, "copied": copy}
 
 
-def content(path: Path) -> dict[tuple[int, int], Outcome]:
+def content(path: Path) -> dict[int, Outcome]:
     """All evaluations; each must be right."""
     found = {}
     for e in History(path).evaluations():
-        assert same(e.outcome, outcome(e.batch, e.row)), (e.batch, e.row, e.outcome)
-        assert np.array_equal(e.x, point(e.batch, e.row)), (e.batch, e.row)
-        found[e.batch, e.row] = e.outcome
+        assert same(e.outcome, outcome(e.index)), (e.index, e.outcome)
+        assert np.array_equal(e.x, point(e.index)), e.index
+        found[e.index] = e.outcome
     return found
 
 
-def check(path: Path, needed: set[tuple[int, int]], name: str) -> None:
+def check(path: Path, needed: set[int], name: str) -> None:
     """What must hold, whatever happened: the run goes on, and nothing that is needed is evaluated again."""
     if path.exists() and path.stat().st_size:
         said = ""
@@ -106,26 +107,26 @@ def check(path: Path, needed: set[tuple[int, int]], name: str) -> None:
     if name == "copied" and path.with_name("copy.egl").exists():
         assert set(content(path.with_name("copy.egl"))) >= needed
         path.with_name("copy.egl").unlink()
-    again: list[tuple[int, int]] = []
+    again: list[int] = []
     with Store(path, IDENTITY) as store:
-        write(store, range(6), lambda batch, row: again.append((batch, row)))
+        write(store, range(6), again.append)
         checkpoint = store.latest_checkpoint()
         assert checkpoint is not None
         assert checkpoint[0] == checkpoint[1]["k"] == 5
     assert not needed & set(again), (needed & set(again), store.notes)
-    assert set(content(path)) == {(batch, row) for batch in range(6) for row in range(ROWS)}
+    assert set(content(path)) == set(range(6 * ROWS))
     kept = [p for p in os.listdir(path.parent) if not p.startswith("run.egl.damaged")]
     left = [p for p in kept if name != "copied" or not p.startswith("copy.egl.")]
     assert left == ["run.egl"], left
 
 
-def before(folder: Path, name: str) -> set[tuple[int, int]]:
+def before(folder: Path, name: str) -> set[int]:
     """What the files hold that a workload begins with, or what can be saved of them."""
     if name == "new":
         return set()
     shutil.copytree(folder / name, folder / "looked_at")
     with Store(folder / "looked_at" / "run.egl", IDENTITY) as store:
-        found = {(e.batch, e.row) for e in store.evaluations()}
+        found = {e.index for e in store.evaluations()}
     shutil.rmtree(folder / "looked_at")
     assert (len(found) < 5 * ROWS) == (name in ("damaged", "finished"))
     return found

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -27,7 +28,7 @@ from .._typing import Array
 
 
 class Evaluated(Protocol):
-    """A problem as an algorithm sees it: a finite box, a start, and values that are counted."""
+    """A problem as an algorithm sees it: a box, a start, and values that are counted."""
 
     n: int
     budget: int
@@ -86,6 +87,25 @@ class Run:
     def bounds(self) -> list[tuple[float, float]]:
         """Pairs (low, high)."""
         return list(zip(self.lower.tolist(), self.upper.tolist(), strict=True))
+
+    @property
+    def bounded(self) -> bool:
+        """Whether all sides of the box are finite."""
+        return bool(np.isfinite(self.upper - self.lower).all())
+
+    @property
+    def scale(self) -> Array | None:
+        """What a user knows of the lengths that matter where there is no box; else None."""
+        return None if self.bounded else getattr(self.fun, "scale", None)
+
+    @property
+    def step(self) -> float:
+        """First radius of methods that need one: a tenth of the box; without a box max(1, abs(x0)).
+
+        The latter is what Moré and Wild (2009, sec. 4) give NEWUOA.
+        """
+        width = float(np.min(self.upper - self.lower))
+        return 0.1 * width if math.isfinite(width) else max(1.0, float(np.max(np.abs(self.x0))))
 
     def random_point(self, shrink: float = 1.0) -> Array:
         """Uniform in the box, or in the box shrunk about its centre."""

@@ -6,6 +6,7 @@ method wants them, are SciPy's forward differences, and each of their evaluation
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
@@ -99,18 +100,43 @@ def slsqp(run: Run, x0: Array) -> None:
 
 @local("cobyla", cost=3.0)
 def cobyla(run: Run, x0: Array) -> None:
-    """COBYLA (Powell 1994; SciPy has PRIMA's): first radius a tenth of the box, last 1e-10, bounds as constraints."""
-    _scipy(run, x0, "COBYLA", maxiter=run.budget + 1, rhobeg=0.1 * float(np.min(run.upper - run.lower)), tol=1e-10)
+    """COBYLA (Powell 1994; SciPy has PRIMA's): first radius ``Run.step``, last 1e-10, bounds as constraints."""
+    _scipy(run, x0, "COBYLA", maxiter=run.budget + 1, rhobeg=run.step, tol=1e-10)
 
 
 @local("cobyqa", cost=10.0)
 def cobyqa(run: Run, x0: Array) -> None:
-    """COBYQA (Ragonneau and Zhang 2022), quadratic models on 2 n + 1 points; radius a tenth of the box to 1e-10."""
-    radius = 0.1 * float(np.min(run.upper - run.lower))
+    """COBYQA (Ragonneau and Zhang 2022), quadratic models on 2 n + 1 points; radius from ``Run.step`` to 1e-10."""
     _scipy(
-        run, x0, "COBYQA", maxfev=_NEVER, maxiter=_NEVER, initial_tr_radius=radius, final_tr_radius=1e-10,
+        run, x0, "COBYQA", maxfev=_NEVER, maxiter=_NEVER, initial_tr_radius=run.step, final_tr_radius=1e-10,
         feasibility_tol=0.0,
     )  # fmt: skip
+
+
+@local("bobyqa", needs=("nlopt",), cost=0.05)
+def bobyqa(run: Run, x0: Array) -> None:
+    """BOBYQA (Powell 2009; NLopt's) on 2 n + 1 points: first radius ``Run.step``, last 1e-10."""
+    import nlopt  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    solver = nlopt.opt(nlopt.LN_BOBYQA, run.n)
+    solver.set_min_objective(lambda x, _: run.fun(x))
+    solver.set_lower_bounds(run.lower)
+    solver.set_upper_bounds(run.upper)
+    solver.set_initial_step(run.step)
+    solver.set_xtol_abs(1e-10)
+    # Rounding ends a run as an error.
+    with contextlib.suppress(nlopt.RoundoffLimited):
+        solver.optimize(x0)
+
+
+@local("py-bobyqa", needs=("pybobyqa",), cost=60.0)
+def py_bobyqa(run: Run, x0: Array) -> None:
+    """Py-BOBYQA (Cartis, Fiala, Marteau, Roberts 2019) on 2 n + 1 points: first radius ``Run.step``, last 1e-10."""
+    import pybobyqa  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    limit = 1e20  # as good as none, and what Py-BOBYQA itself takes for none
+    box = np.maximum(run.lower, -limit), np.minimum(run.upper, limit)
+    pybobyqa.solve(run.fun, x0, bounds=box, rhobeg=run.step, rhoend=1e-10, maxfun=run.budget + 1, do_logging=False)
 
 
 @algorithm("random", cost=0.01)
@@ -147,7 +173,7 @@ def dual_annealing(run: Run) -> None:
 
 def _cma_options(run: Run) -> dict[str, Any]:
     return {
-        "bounds": [run.lower.tolist(), run.upper.tolist()],
+        "bounds": [run.lower.tolist(), run.upper.tolist()] if run.bounded else [None, None],
         "seed": run.seed + 1,  # 0 would be the clock
         "maxfevals": math.inf,  # the objective ends the run
         "verbose": -9,
@@ -159,7 +185,7 @@ def _cma_options(run: Run) -> dict[str, Any]:
 
 @algorithm("cma", needs=("cma",), cost=0.1)
 def cma_es(run: Run) -> None:
-    """One run of CMA-ES (Hansen's cma) from x0: sigma0 a fifth of the box (2), bounds given, its own stop rules."""
+    """One run of CMA-ES (Hansen's cma) from x0: sigma0 twice ``Run.step`` (2), bounds given, its own stop rules."""
     _cma_once(run)
 
 
@@ -173,7 +199,7 @@ def _cma_once(run: Run, **options: Any) -> None:
     import cma
 
     options = _cma_options(run) | options
-    es = cma.CMAEvolutionStrategy(run.x0, 0.2 * float(np.min(run.upper - run.lower)), options)
+    es = cma.CMAEvolutionStrategy(run.x0, 2 * run.step if run.bounded else 0.5 * run.step, options)
     try:
         while not es.stop():
             x = es.ask()
@@ -181,6 +207,14 @@ def _cma_once(run: Run, **options: Any) -> None:
     finally:
         if es.countiter:
             run.recommend(es.result.xfavorite)
+
+
+@algorithm("lq-cma", needs=("cma",), cost=3.0)
+def lq_cma(run: Run) -> None:
+    """lq-CMA-ES (Hansen 2019; ``cma.fmin_lq_surr2``): CMA-ES with a quadratic surrogate, else as ``cma``."""
+    import cma
+
+    cma.fmin_lq_surr2(run.fun, run.x0, 2 * run.step if run.bounded else 0.5 * run.step, _cma_options(run))
 
 
 def _cma_restarts(run: Run, bipop: bool, first: Array | None = None) -> None:

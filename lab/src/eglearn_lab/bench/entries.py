@@ -15,7 +15,7 @@ _TORCH = ("torch",)
 
 
 def _ask_tell(run: Run, kind: type[AskTell], settings: Settings | None) -> None:
-    optimiser = kind(run.bounds, run.x0, budget=run.budget, seed=run.seed, settings=settings)
+    optimiser = kind(run.bounds, run.x0, budget=run.budget, seed=run.seed, scale=run.scale, settings=settings)
     try:
         while not optimiser.stop():
             x = optimiser.ask()

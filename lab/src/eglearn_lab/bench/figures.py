@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from .. import plots
 from .._typing import Array
+from ..plots import Canvas
 from . import metrics
 from .algorithms import is_ours
 from .metrics import Results
@@ -34,24 +36,30 @@ def styles(results: Results) -> Styles:
     return {a: plots.line_style(k) | {"linewidth": 2.4 if is_ours(a) else 1.5} for k, a in enumerate(names)}
 
 
-def draw(suite: Suite, look: Styles, folder: Path) -> dict[str, Picture]:
-    """All pictures of a suite, by name."""
+def draw(suite: Suite, look: Styles, folder: Path, *, svg: bool) -> dict[str, Picture]:
+    """All pictures of a suite, by name; as SVG in a second form for narrow screens, too."""
     with plots.style():
+        kinds = {"success": success, "targets": targets, "distance": distance, "functions": functions}
+        if not svg:
+            return {name: kind(suite, look, Canvas(folder)) for name, kind in kinds.items()}
+        wide, narrow = (Canvas(folder, "svg", narrow=narrow) for narrow in (False, True))
         return {
-            "success": success(suite, look, folder),
-            "targets": targets(suite, look, folder),
-            "distance": distance(suite, look, folder),
-            "functions": functions(suite, look, folder),
+            name: replace(kind(suite, look, wide), narrow=kind(suite, look, narrow).path)
+            for name, kind in kinds.items()
         }
 
 
-def success(suite: Suite, look: Styles, folder: Path) -> Picture:
+def success(suite: Suite, look: Styles, canvas: Canvas) -> Picture:
     """Fig. 3 of the paper: share of problems solved against dimension, by the paper's test and by the strict one."""
     import matplotlib.pyplot as plt
 
     many = len(suite.dimensions) > 1
     names = [a for a in suite.order if any(a in f.algorithms for f in suite.fields.values())]
-    figure, axes = plt.subplots(1, 2, figsize=(plots.WIDTH, 4.2 if many else 1.3 + 0.32 * len(names)), sharey=True)
+    tall = 4.2 if many else 1.3 + 0.32 * len(names)
+    side = (2, 1) if canvas.narrow else (1, 2)
+    figure, axes = plt.subplots(
+        *side, figsize=(canvas.width, side[0] * min(tall, 3.0) if canvas.narrow else tall), sharey=True
+    )
     known = [suite.solvable(n) for n in suite.dimensions]
     for ax, kind, title in zip(
         axes, ("paper", "strict"), ("y* = best of the compared", "y* = true optimum"), strict=True
@@ -77,11 +85,11 @@ def success(suite: Suite, look: Styles, folder: Path) -> Picture:
         axes[0].set_ylabel("problems solved, %")
     handles, labels = axes[1].get_legend_handles_labels()
     if labels:
-        figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=5)
+        figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=canvas.columns(5))
     figure.tight_layout()
-    path = plots.save(figure, folder / f"{suite.key}-success.png")
+    path = canvas.save(figure, f"{suite.key}-success")
     note = "A problem is solved if y - y* ≤ 1 and y - y* ≤ (y0 - y*) / 100, at the end of each run's budget. "
-    note += "Left: y* is the best value that a compared run has found (the paper). Right: y* is the true optimum."
+    note += "First, y* is the best value that a compared run has found (the paper), then the true optimum."
     note += f" Bands: 95 % intervals over problems of the {min(_BANDS, len(names))} best." if many else ""
     note += _KNOWN.format("functions solved") if suite.known else ""
     return Picture(path, "Success against dimension" if many else "Success", note, _told(suite))
@@ -118,13 +126,13 @@ def _told(suite: Suite) -> str:
     return "Per cent of problems solved with the true optimum. " + "; ".join(parts) + "."
 
 
-def targets(suite: Suite, look: Styles, folder: Path) -> Picture:
+def targets(suite: Suite, look: Styles, canvas: Canvas) -> Picture:
     """ECDF of run times: share of (function, target) pairs reached against evaluations by dimension."""
     import matplotlib.pyplot as plt
 
-    columns = min(3, len(suite.dimensions))
+    columns = canvas.columns(min(3, len(suite.dimensions)))
     lines = -(-len(suite.dimensions) // columns)
-    figure, grid = plt.subplots(lines, columns, figsize=(plots.WIDTH, 0.9 + 2.9 * lines), sharey=True, squeeze=False)
+    figure, grid = plt.subplots(lines, columns, figsize=(canvas.width, 0.9 + 2.9 * lines), sharey=True, squeeze=False)
     words = []
     for ax, n in zip(grid.flat, suite.dimensions, strict=False):
         field = suite.fields[n]
@@ -136,8 +144,8 @@ def targets(suite: Suite, look: Styles, folder: Path) -> Picture:
             ax.plot(t / n, known, "k:", linewidth=1.8, label="best known")
         ax.set(xscale="log", ylim=(0, 1), title=f"{n}-D")
         words.append(f"{n}-D: " + ", ".join(f"{a} {points(means[a][-1])}" for a in suite.order if a in means))
-    _finish(figure, grid, suite, len(suite.dimensions), "evaluations / dimension", "share of targets reached")
-    path = plots.save(figure, folder / f"{suite.key}-targets.png")
+    _finish(figure, grid, suite, len(suite.dimensions), "evaluations / dimension", "share of targets reached", canvas)
+    path = canvas.save(figure, f"{suite.key}-targets")
     note = "Share of (function, target) pairs reached, over 51 target gaps from 100 down to 1e-8; higher and more to "
     note += "the left is better."
     note += " Targets count evaluated points by their value without noise." if suite.noisy else ""
@@ -145,18 +153,21 @@ def targets(suite: Suite, look: Styles, folder: Path) -> Picture:
     return Picture(path, "Targets reached", note, "Per cent of targets reached at the end. " + "; ".join(words) + ".")
 
 
-def distance(suite: Suite, look: Styles, folder: Path) -> Picture:
+def distance(suite: Suite, look: Styles, canvas: Canvas) -> Picture:
     """Fig. 4a: mean scaled distance against evaluations in the largest dimension."""
     import matplotlib.pyplot as plt
 
     n, field = suite.dimensions[-1], suite.largest
-    figure, ax = plt.subplots(figsize=(plots.WIDTH, 4.6))
+    figure, ax = plt.subplots(figsize=(canvas.width, 4.6))
     t = np.unique(np.geomspace(1, field.budget, _POINTS).round())
     means = _means(field, metrics.scaled_distance(field.runs, t))
     _curves(ax, t, {a: np.maximum(y, _FLOOR) for a, y in means.items()}, look, suite.order)
     ax.set(xscale="log", yscale="log", xlabel="evaluations", ylabel="mean scaled distance (y - y*) / (y0 - y*)")
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    path = plots.save(figure, folder / f"{suite.key}-distance.png")
+    if canvas.narrow:
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)
+    else:
+        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    path = canvas.save(figure, f"{suite.key}-distance")
     note = (
         f"Mean over {field.problems} problems in {n}-D; 1 is the start, 0 the best value that a compared run has found "
     )
@@ -166,15 +177,15 @@ def distance(suite: Suite, look: Styles, folder: Path) -> Picture:
     return Picture(path, f"Scaled distance in {n}-D", note, f"Mean scaled distance at the end: {last}.")
 
 
-def functions(suite: Suite, look: Styles, folder: Path) -> Picture:
+def functions(suite: Suite, look: Styles, canvas: Canvas) -> Picture:
     """The same for each function: small multiples."""
     import matplotlib.pyplot as plt
 
     n, field = suite.dimensions[-1], suite.largest
     numbers = np.unique(field.runs["function"]).tolist()
-    columns = min(4, len(numbers))
+    columns = canvas.columns(min(4, len(numbers)))
     lines = -(-len(numbers) // columns)
-    figure, grid = plt.subplots(lines, columns, figsize=(plots.WIDTH, 0.9 + 1.75 * lines), sharex=True, squeeze=False)
+    figure, grid = plt.subplots(lines, columns, figsize=(canvas.width, 0.9 + 1.75 * lines), sharex=True, squeeze=False)
     t = np.unique(np.geomspace(1, field.budget, _POINTS // 2).round())
     scores, best = metrics.scaled_distance(field.runs, t), []
     for ax, k in zip(grid.flat, numbers, strict=False):
@@ -188,8 +199,8 @@ def functions(suite: Suite, look: Styles, folder: Path) -> Picture:
         ax.set_title(function_name(suite.name, k), fontsize=9, fontweight="normal")
         ax.tick_params(labelsize=8)
         best.append(f"f{k} {min(means, key=lambda a: float(means[a][-1]))}")
-    _finish(figure, grid, suite, len(numbers), "evaluations", "scaled distance")
-    path = plots.save(figure, folder / f"{suite.key}-functions.png", dpi=100)
+    _finish(figure, grid, suite, len(numbers), "evaluations", "scaled distance", canvas)
+    path = canvas.save(figure, f"{suite.key}-functions", dpi=100)
     note = f"As above, for each function; distances below {_FLOOR:g} are drawn there. Each panel has its own scale."
     words = f"Lowest at the end: {', '.join(best)}."
     return Picture(path, f"Scaled distance for each function in {n}-D", note, words)
@@ -208,7 +219,7 @@ def _curves(
         ax.plot(x, means[name], label=name, markevery=every, **(look[name] | ({} if markers else {"marker": None})))
 
 
-def _finish(figure: Any, grid: Any, suite: Suite, used: int, x_label: str, y_label: str) -> None:
+def _finish(figure: Any, grid: Any, suite: Suite, used: int, x_label: str, y_label: str, canvas: Canvas) -> None:
     """Labels at the left and below, panels that are not used taken away, and one legend for all, below them."""
     columns = grid.shape[1]
     for k, ax in enumerate(grid.flat):
@@ -223,6 +234,7 @@ def _finish(figure: Any, grid: Any, suite: Suite, used: int, x_label: str, y_lab
     names = [name for name in (*suite.order, "best known") if name in found]
     # Fixed distances: an automatic layout of 24 log axes takes longer than drawing them.
     tall = figure.get_figheight()
-    figure.subplots_adjust(0.06, 0.45 / tall, 0.99, 1 - 0.3 / tall, wspace=0.28, hspace=0.36)
+    left = 0.54 / canvas.width
+    figure.subplots_adjust(left, 0.45 / tall, 0.99, 1 - 0.3 / tall, wspace=0.28, hspace=0.36)
     handles = [found[name] for name in names]
-    figure.legend(handles, names, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=5)
+    figure.legend(handles, names, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=canvas.columns(5))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import base64
+import re
 from importlib.resources import files
+from pathlib import Path
 
 from eglearn.report.markup import Html, join, tag
 
+from .. import plots
 from .page import Block, Chapter, Code, Folded, Items, Page, Picture, Section, Table
 
 _STYLE = """
@@ -14,7 +16,9 @@ _STYLE = """
 .lead li { margin-top: 6px; overflow-wrap: anywhere; }
 .lead span { display: block; color: var(--soft); font-size: 13px; }
 h1.suite { grid-column: 1 / -1; margin: 18px 0 0; }
-figure img { display: block; width: 100%; min-width: 620px; height: auto; }
+figure svg { display: block; width: 100%; height: auto; color: var(--ink); margin-top: 8px; }
+figure svg text { fill: currentColor !important; font-family: inherit !important; }
+figure svg.narrow { display: none; }
 table.heat th, table.heat td { padding: 3px 8px; overflow-wrap: normal; white-space: nowrap; }
 table.heat td { text-align: right; }
 table.words th, table.words td { text-align: left !important; white-space: normal; vertical-align: top; }
@@ -23,7 +27,19 @@ table.heat thead th { text-align: right; vertical-align: bottom; white-space: no
 table.heat thead th:first-child { text-align: left; }
 table.heat tr > th:first-child { position: sticky; left: 0; background: var(--paper); }
 table.heat td small { display: block; color: var(--soft); font-size: 11px; line-height: 1.1; }
-table.heat td.best { font-weight: 700; box-shadow: inset 0 0 0 1.5px #37414c; }
+table.heat td.best { font-weight: 700; box-shadow: inset 0 0 0 1.5px var(--soft); }
+@media screen and (max-width: 600px) {
+  figure svg.wide { display: none; }
+  figure svg.narrow { display: block; }
+  table.heat thead { display: none; }
+  table.heat tr { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); }
+  table.heat tr { padding: 6px 0; border-bottom: 1px solid var(--line); }
+  table.heat tr > th:first-child { grid-column: 1 / -1; position: static; white-space: normal; }
+  table.heat td { display: block; border: 0; text-align: left; white-space: normal; overflow-wrap: anywhere; }
+  table.heat td::before { content: attr(data-of) ": "; color: var(--soft); font-size: 12px; }
+  table.heat.words tr { grid-template-columns: minmax(0, 1fr); }
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+}
 h3 { font-size: 14px; margin: 12px 0 0; }
 .card > p { margin: 6px 0 0; }
 .card li { margin-top: 3px; overflow-wrap: anywhere; }
@@ -39,6 +55,7 @@ def render(page: Page) -> Html:
         tag("meta", http_equiv="Content-Security-Policy",
             content="default-src 'none'; img-src data:; style-src 'unsafe-inline'"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
         tag("link", rel="icon", href="data:,"),
         tag("title", page.title),
         tag("style", Html(style)),
@@ -87,23 +104,46 @@ def _block(block: Block) -> Html:
 
 
 def _table(table: Table) -> Html:
-    """A table that scrolls sideways where the page is narrow."""
+    """A table; where the page is narrow, each row is a list of what its columns say."""
     head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in table.header)))
     rows = []
     for first, *cells in table.rows:
         row = [tag("th", first.text, scope="row")]
-        for c in cells:
+        for c, of in zip(cells, table.header[1:], strict=True):
             style = None if c.share is None else f"background:rgba(0,114,178,{0.42 * c.share:.2f})"
             note = tag("small", c.note) if c.note else ""
-            row.append(tag("td", c.text, note, style=style, class_="best" if c.best else None))
+            row.append(tag("td", c.text, note, style=style, class_="best" if c.best else None, data_of=of))
         rows.append(tag("tr", *row))
     kind = "heat words" if table.words else "heat"
     return tag("div", tag("table", head, tag("tbody", *rows), class_=kind), class_="scroll", tabindex=0)
 
 
 def _picture(picture: Picture, name: str | None) -> Html:
-    """A picture with its bytes inside the page."""
-    source = "data:image/png;base64," + base64.b64encode(picture.path.read_bytes()).decode()
-    image = Html(tag("img", src=source, alt=picture.words).removesuffix("</img>"))
+    """A picture inside the page."""
     head = tag("figcaption", tag("h2", picture.title), tag("p", picture.note))
-    return tag("figure", head, tag("div", image, class_="scroll", tabindex=0), id=name, class_="card wide")
+    wide = _drawing(picture.path, picture.words, "wide" if picture.narrow else None)
+    narrow = _drawing(picture.narrow, picture.words, "narrow") if picture.narrow else ""
+    return tag("figure", head, wide, narrow, id=name, class_="card wide")
+
+
+# Colours of the figures as those of the page, which has others in the dark.
+_COLOURS = {
+    plots.BLUE: "var(--blue)", plots.RED: "var(--vermillion)", plots.GREEN: "var(--green)",
+    plots.ORANGE: "var(--orange)", plots.PINK: "var(--purple)", plots.SKY: "var(--sky)", plots.BLACK: "currentColor",
+    "#000000": "currentColor", "#E2E2E2": "var(--grid)",
+}  # fmt: skip
+
+
+def _drawing(path: Path, words: str, kind: str | None) -> Html:
+    """The SVG of a file, in the colours of the page."""
+    text = path.read_text(encoding="utf-8")
+    text = text[text.index("<svg") :]
+    text = re.sub("#[0-9a-fA-F]{6}", lambda found: _BY_NAME.get(found[0].lower(), found[0]), text)
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    size = re.search(r'viewBox="[^"]*"', text)
+    opening = tag("svg", xmlns="http://www.w3.org/2000/svg", role="img", aria_label=words, class_=kind)
+    start = f'{opening.removesuffix("></svg>")} {size[0] if size else ""} xmlns:xlink="http://www.w3.org/1999/xlink">'
+    return Html(start + text[text.index(">") + 1 :])
+
+
+_BY_NAME = {colour.lower(): name for colour, name in _COLOURS.items()}

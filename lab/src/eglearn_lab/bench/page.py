@@ -33,12 +33,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A PNG with what it shows: a title, a note on how to read it, and its content in words."""
+    """A PNG or SVG with what it shows: a title, a note on how to read it, and its content in words."""
 
     path: Path
     title: str
     note: str
     words: str
+    narrow: Path | None = None
+    """The same for narrow screens, if there is one."""
 
 
 @dataclass(frozen=True)

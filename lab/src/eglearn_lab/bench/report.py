@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..plots import Canvas
 from . import html, markdown, tables
 from .figures import Styles, draw, styles
 from .page import Chapter, Code, Folded, Items, Page, Section, Table, listing
@@ -41,7 +42,7 @@ def write_report(source: Source | Sequence[Source], out_dir: Source, *, title: s
     folder = Path(out_dir)
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "index.html"
-    page.write_text(html.render(make_page(loaded, source, folder, title)), encoding="utf-8")
+    page.write_text(html.render(make_page(loaded, source, folder, title, svg=True)), encoding="utf-8")
     return page
 
 
@@ -70,12 +71,14 @@ def write_markdown(source: Source | Sequence[Source], path: Source, *, title: st
     return page
 
 
-def make_page(loaded: Loaded, source: Source | Sequence[Source], folder: Path, title: str | None = None) -> Page:
+def make_page(
+    loaded: Loaded, source: Source | Sequence[Source], folder: Path, title: str | None = None, *, svg: bool = False
+) -> Page:
     """The page, its pictures drawn into ``folder``. The paper's claims are judged if any of them can be."""
     suites = suites_of(loaded.own)
     look = styles(loaded.own)
-    chapters = [Chapter(suite.title, _suite(suite, look, folder), _intro(suite)) for suite in suites]
-    ablations = ablation_parts(loaded.results, loaded.snapshots, folder)
+    chapters = [Chapter(suite.title, _suite(suite, look, folder, svg), _intro(suite)) for suite in suites]
+    ablations = ablation_parts(loaded.results, loaded.snapshots, Canvas(folder, "svg" if svg else "png"))
     chapters += [Chapter("Ablations", tuple(map(_ablation, ablations)))] if ablations else []
     last = [
         *_claims(loaded.results),
@@ -124,8 +127,8 @@ def _intro(suite: Suite) -> Items:
     return listing([*(more for said, more in headline(suite) if not said), *caps(suite)])
 
 
-def _suite(suite: Suite, look: Styles, folder: Path) -> tuple[Section, ...]:
-    pictures = draw(suite, look, folder)
+def _suite(suite: Suite, look: Styles, folder: Path, svg: bool) -> tuple[Section, ...]:
+    pictures = draw(suite, look, folder, svg=svg)
     last, falling = suite.dimensions[-1], suite.dimensions[::-1]
 
     def shown(key: str) -> Section:

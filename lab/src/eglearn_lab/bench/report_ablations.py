@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from scipy.stats import skew
 
 from .. import plots
 from .._typing import Array
+from ..plots import Canvas
 from . import metrics
 from .ablations import ABLATIONS, Ablation, gains
 from .evidence import ENOUGH
@@ -38,16 +38,16 @@ class AblationPart:
     table: Table | None
 
 
-def ablation_parts(results: Results, snapshots: Snapshots, folder: Path) -> list[AblationPart]:
-    """The ablations of which there are runs; pictures go into ``folder``."""
+def ablation_parts(results: Results, snapshots: Snapshots, canvas: Canvas) -> list[AblationPart]:
+    """The ablations of which there are runs; pictures go to the canvas."""
     parts = []
     for entry in ABLATIONS.values():
         runs = _complete(entry, results)
         if len(runs):
-            picture = _PICTURES.get(entry.name, curves)(entry, runs, folder)
+            picture = _PICTURES.get(entry.name, curves)(entry, runs, canvas)
             parts.append(AblationPart(entry.name, entry.claim, picture, variants_table(entry, runs)))
         elif entry.snapshots and len(snapshots["t"]):
-            parts.append(AblationPart(entry.name, entry.claim, histograms(entry, snapshots, folder), None))
+            parts.append(AblationPart(entry.name, entry.claim, histograms(entry, snapshots, canvas), None))
     return parts
 
 
@@ -95,18 +95,18 @@ def _per_cent(gain: Interval) -> tuple[float, ...]:
     return tuple(100 * float(np.ravel(part)[0]) for part in (gain.estimate, gain.low, gain.high))
 
 
-def curves(entry: Ablation, runs: Results, folder: Path) -> Picture:
+def curves(entry: Ablation, runs: Results, canvas: Canvas) -> Picture:
     """Fig. 4b: mean scaled distance against evaluations, a line a variant."""
-    return _curves(entry, runs, folder, {f"mean of {len(runs.problems()[0])} problems": runs})
+    return _curves(entry, runs, canvas, {f"mean of {len(runs.problems()[0])} problems": runs})
 
 
-def each_function(entry: Ablation, runs: Results, folder: Path) -> Picture:
+def each_function(entry: Ablation, runs: Results, canvas: Canvas) -> Picture:
     """The same, a panel a function."""
     panels = {function_name(entry.suite, k): part for k, part in runs.by("function")}
-    return _curves(entry, runs, folder, panels)
+    return _curves(entry, runs, canvas, panels)
 
 
-def _curves(entry: Ablation, runs: Results, folder: Path, panels: dict[str, Results]) -> Picture:
+def _curves(entry: Ablation, runs: Results, canvas: Canvas, panels: dict[str, Results]) -> Picture:
     import matplotlib.pyplot as plt
 
     names = [name for name in entry.algorithms if name in runs.algorithms]
@@ -124,7 +124,7 @@ def _curves(entry: Ablation, runs: Results, folder: Path, panels: dict[str, Resu
         axes[0, 0].set_ylabel("gap / gap of the start")
         axes[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         figure.tight_layout()
-        path = plots.save(figure, folder / f"ablation-{entry.name}.png")
+        path = canvas.save(figure, f"ablation-{entry.name}")
     note = f"{_where(runs)}; scaled distances to the true optimum. Lower is better."
     return Picture(path, entry.title, note, f"Scaled distance at the end. {'; '.join(words)}.")
 
@@ -138,17 +138,17 @@ def _where(runs: Results) -> str:
     )
 
 
-def gain_over_time(entry: Ablation, runs: Results, folder: Path) -> Picture:
+def gain_over_time(entry: Ablation, runs: Results, canvas: Canvas) -> Picture:
     """App. H: gain over the reference against evaluations, a line a variant with its interval."""
-    return _gains(entry, runs, folder, lambda name: "")
+    return _gains(entry, runs, canvas, lambda name: "")
 
 
-def gain_by_dither(entry: Ablation, runs: Results, folder: Path) -> Picture:
+def gain_by_dither(entry: Ablation, runs: Results, canvas: Canvas) -> Picture:
     """Fig. 4d: the same, a panel a dither."""
-    return _gains(entry, runs, folder, lambda name: f"dither {name.split('-p')[1]} epsilon")
+    return _gains(entry, runs, canvas, lambda name: f"dither {name.split('-p')[1]} epsilon")
 
 
-def _gains(entry: Ablation, runs: Results, folder: Path, panel_of: Callable[[str], str]) -> Picture:
+def _gains(entry: Ablation, runs: Results, canvas: Canvas, panel_of: Callable[[str], str]) -> Picture:
     import matplotlib.pyplot as plt
 
     budget = int(runs["budget"].max())
@@ -173,7 +173,7 @@ def _gains(entry: Ablation, runs: Results, folder: Path, panel_of: Callable[[str
         axes[0, 0].set_ylim(max(low, _LEAST_GAIN), min(high, 100))
         axes[0, 0].set_ylabel(f"gain over {entry.reference}, %")
         figure.tight_layout()
-        path = plots.save(figure, folder / f"ablation-{entry.name}.png")
+        path = canvas.save(figure, f"ablation-{entry.name}")
     note = f"{_where(runs)}; {_gain_note(runs)}"
     words = ", ".join(f"{name} {100 * float(found[name].estimate[-1]):+.0f} %" for name in names)
     return Picture(path, entry.title, note, f"Gains at the end: {words}.")
@@ -186,7 +186,7 @@ def _gain_note(runs: Results) -> str:
     )
 
 
-def histograms(entry: Ablation, snapshots: Snapshots, folder: Path) -> Picture:
+def histograms(entry: Ablation, snapshots: Snapshots, canvas: Canvas) -> Picture:
     """Values in the replay before and after the output map, two panels a function, a line a time."""
     import matplotlib.pyplot as plt
 
@@ -215,14 +215,14 @@ def histograms(entry: Ablation, snapshots: Snapshots, folder: Path) -> Picture:
                         ax.stairs(heights, edges, color=plots.COLOURS[k], linewidth=1.3, label=f"{t:,} evaluations")
         found = {label: h for ax in grid.flat for h, label in zip(*ax.get_legend_handles_labels(), strict=True)}
         figure.legend(found.values(), found.keys(), loc="lower center", ncols=len(times))
-        path = plots.save(figure, folder / f"ablation-{entry.name}.png")
+        path = canvas.save(figure, f"ablation-{entry.name}")
     medians = {column: float(np.median(values)) if values else np.nan for column, values in asymmetry.items()}
     note = "Up to 200 values of the replay, drawn at random, each between the lowest (left) and the highest (right) of "
     note += f"its own; heights are counts. Median skewness: raw {medians['y']:.2f}, mapped {medians['v']:.2f}."
     return Picture(path, entry.title, note, f"Histograms for {len(numbers)} functions. {note}")
 
 
-_PICTURES: dict[str, Callable[[Ablation, Results, Path], Picture]] = {
+_PICTURES: dict[str, Callable[[Ablation, Results, Canvas], Picture]] = {
     "replay-perturbation": gain_by_dither,
     "epsilon": each_function,
     "exploration": gain_over_time,

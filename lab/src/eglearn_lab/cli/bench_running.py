@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eglearn.cli.display import Display, View, bar, duration
+from eglearn.cli.display import Display, View, bar
 from eglearn.cli.errors import ALL_FAILED, STORE, Failure
+from eglearn.progress import duration
 from eglearn.result import counted
 
 from .bench_grid import Grid

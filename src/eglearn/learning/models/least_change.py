@@ -47,16 +47,40 @@ class LeastChange(Stateful):
     exponent: int = 0
     settings: LeastChangeSettings = field(default_factory=LeastChangeSettings)
 
-    def learn(self, u: Array, y: Array, centre: Array, value: float, A: Array, inverse: Array) -> tuple[Array, Array]:
+    def learn(
+        self,
+        u: Array,
+        y: Array,
+        centre: Array,
+        value: float,
+        A: Array,
+        inverse: Array,
+        *,
+        isotropic: float = 0.0,
+        count: int | None = None,
+        rounds: int = 0,
+    ) -> tuple[Array, Array]:
         """Learn from samples; returns gradient and Hessian at the centre in the coordinates z, u = centre + A z.
 
-        The values are finite, oldest first; differences are taken from ``value``, about that at the centre. In the
-        coordinates z the samples that matter have length 1.
+        Parameters
+        ----------
+        u, y : (k, n), (k,)
+            The samples, oldest first; values are finite.
+        centre, value : (n,), float
+            Where, and about the value there: differences are taken from it.
+        A, inverse : (n, n)
+            The coordinates, in which the samples that matter have length 1.
+        isotropic : float
+            How much a multiple of the identity in H may vary, squared, against a unit change of H; 0: not more.
+        count : int or None
+            Samples in the fit; None: as in the settings.
+        rounds : int
+            How often what the ridge has left over is fitted, too.
         """
         s = self.settings
         z = (u - centre) @ inverse.T
         distance = np.sqrt(np.einsum("ij,ij->i", z, z))
-        chosen = np.lexsort((-np.arange(len(y)), np.maximum(distance, s.near)))[: s.count(len(centre))]
+        chosen = np.lexsort((-np.arange(len(y)), np.maximum(distance, s.near)))[: count or s.count(len(centre))]
         v = y[chosen] - value
         middle = float(np.median(np.abs(v)))
         if middle > 0:
@@ -69,12 +93,21 @@ class LeastChange(Stateful):
         # The minimiser is value = F sum a, g = F sum a z, dH = sum a z z^T, where K a = residual (Lagrange).
         gram = z @ z.T
         K = s.free + s.free * gram + 0.5 * gram * gram
+        bowl = 0.5 * distance**2
+        if isotropic > 0:  # then dH has a further part, isotropic (sum a |z|^2 / 2) I
+            K += isotropic * np.outer(bowl, bowl)
         # The error of a quadratic grows with the cube of the distance.
-        K.flat[:: len(K) + 1] += s.ridge * np.trace(K) / len(K) * np.maximum(distance, 1.0) ** 6
-        _, a, trouble = lapack.dposv(K.T, residual, overwrite_a=1)
+        ridge = s.ridge * np.trace(K) / len(K) * np.maximum(distance, 1.0) ** 6
+        K.flat[:: len(K) + 1] += ridge
+        factor, a, trouble = lapack.dposv(K.T, residual, overwrite_a=1)
+        before = np.zeros_like(a)
+        for _ in range(rounds if trouble == 0 else 0):  # iterated regularisation: the misfit is ridge (a - before)
+            before, a = a, a + lapack.dpotrs(factor, ridge * (a - before))[0]
         if trouble != 0 or not np.isfinite(a).all():
             return np.zeros_like(centre), H
         change = (z.T * a) @ z
+        if isotropic > 0:
+            change.flat[:: len(change) + 1] += isotropic * float(a @ bowl)
         back = inverse.T @ change @ inverse
         new = self.H + 0.5 * (back + back.T)
         if not np.isfinite(new).all():

@@ -1,0 +1,1 @@
+"""A package, so that no other package called tests is taken for it: the wheel of ioh brings one."""

@@ -1,0 +1,91 @@
+"""known=(X, y): points that are known before the run."""
+
+import numpy as np
+import pytest
+
+from eglearn import AutoEGL, Status, minimize
+from eglearn.algorithms import ALGORITHMS
+from eglearn.cli.job import old_job
+from eglearn.store import StoreMismatch
+
+BOX = [(-5, 5)] * 4
+X = np.random.default_rng(0).uniform(-5, 5, (12, 4))
+
+
+def f(x):
+    return float(np.sum((x - 1) ** 2))
+
+
+Y = np.array([f(x) for x in X])
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "egl", "cma-es"])
+def test_known_points_are_told_before_the_first_is_asked_for(algorithm, monkeypatch):
+    told = []
+
+    class Noted(ALGORITHMS[algorithm]):
+        def tell(self, x, y):
+            told.append((self.nit, np.array(x), np.array(y)))
+            super().tell(x, y)
+
+        def ask(self, k=None):
+            told.append(None)
+            return super().ask(k)
+
+    minimize(f, BOX, budget=30, known=(X, Y), algorithm=Noted)
+    nit, x, y = told[0]
+    assert nit == 0
+    np.testing.assert_array_equal(x, X)
+    np.testing.assert_array_equal(y, Y)
+
+
+def test_known_points_do_not_count_but_may_be_the_best():
+    result = minimize(f, BOX, budget=1, known=([[1, 1, 1, 1.001]], [1e-9]))
+    assert (result.nfev, result.fun) == (1, 1e-9)
+    assert result.x.tolist() == [1, 1, 1, 1.001]
+    assert result.history.best().y == 1e-9
+    assert result.history.known.tolist() == [True, False]
+    assert minimize(f, BOX, budget=9, known=([[1] * 4], [0.0]), target=0.0).status is Status.TARGET
+
+
+def test_a_stored_run_with_known_points_continues_exactly(tmp_path):
+    whole = minimize(f, BOX, budget=400, known=(X, Y))
+    for stop in (1, 120, 300):  # in the first batch, and after checkpoints
+        path, calls = tmp_path / f"{stop}.egl", 0
+
+        def flaky(x, stop=stop):
+            nonlocal calls
+            calls += 1
+            if calls == stop:
+                raise KeyboardInterrupt
+            return f(x)
+
+        minimize(flaky, BOX, budget=400, known=(X, Y), store=path)
+        rest = minimize(flaky, BOX, budget=400, known=(X, Y), store=path, fingerprint="any")
+        np.testing.assert_array_equal(rest.history.x, whole.history.x)
+        assert rest.fun == whole.fun
+        with pytest.raises(StoreMismatch, match="known"):
+            minimize(flaky, BOX, budget=400, store=path)
+        known = old_job(str(path), "builtins:sum", {"trust": True}).arguments["known"]
+        np.testing.assert_array_equal(known[0], X)
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        (X, r"known is a ndarray: it must be a pair \(X, y\), points \(k, 4\) and values \(k,\)"),
+        ((X, Y[:3]), r"known = \(x, y\): y has shape \(3,\) for 12 points"),
+        ((X[:, :2], Y), r"x has shape \(12, 2\): it must be \(k, 4\)"),
+        (([[9, 0, 0, 0]], [1.0]), r"x\[0\] is outside the bounds"),
+        (([[0, 0, 0, 0]], ["low"]), "takes numbers"),
+    ],
+)
+def test_wrong_known_points_are_refused(known, words):
+    with pytest.raises(ValueError, match=words):
+        minimize(f, BOX, budget=9, known=known)
+
+
+def test_failed_ones_are_left_out():
+    opt = AutoEGL(BOX, budget=9)
+    opt.tell(X[:2], [np.nan, np.inf])
+    assert minimize(f, BOX, budget=60, known=(X[:2], [np.nan, np.inf])).fun == minimize(f, BOX, budget=60).fun
