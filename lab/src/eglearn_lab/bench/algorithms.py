@@ -28,7 +28,7 @@ from .._typing import Array
 
 
 class Evaluated(Protocol):
-    """A problem as an algorithm sees it: a finite box, a start, and values that are counted."""
+    """A problem as an algorithm sees it: a box, a start, and values that are counted."""
 
     n: int
     budget: int

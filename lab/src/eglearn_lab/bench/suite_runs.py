@@ -37,7 +37,7 @@ class SuiteObjective:
     """A problem that counts, projects and remembers; what `problems.Objective` is for COCO."""
 
     def __init__(self, problem: Problem, budget: int, seed: int) -> None:
-        self.problem, self.budget, self.n = problem, budget, problem.n
+        self.problem, self.budget, self.n, self.noisy = problem, budget, problem.n, problem.noisy
         self.lower, self.upper, self.x0, self.scale = problem.lower, problem.upper, problem.x0, problem.scale
         self._value, self._exact = problem.make(seed), problem.exact()
         self.y0 = self._exact(self.x0)
