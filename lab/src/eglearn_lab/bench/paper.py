@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..plots import Canvas
 from . import markdown, metrics, paper_figures
 from .claims import SUBJECTS, Claim, judge
 from .evidence import CONTRARY, HELD, NO_DATA, VERDICTS, Verdict
@@ -84,7 +85,7 @@ def make_page(loaded: Loaded, folder: Path, experiments: Path) -> Page:
     ]  # fmt: skip
     if (protocols := paper_figures.protocols(results, folder)) is not None:
         benchmarks.append(_figure("Does the protocol explain fig. 3?", protocols, [], [_AUTHORS]))
-    parts = {part.name: part for part in ablation_parts(results, loaded.snapshots, folder)}
+    parts = {part.name: part for part in ablation_parts(results, loaded.snapshots, Canvas(folder))}
     for name, title, place in ABLATION_FIGURES:
         picture = parts[name].picture if name in parts else None
         benchmarks.append(_figure(title, picture, _at(judged, place), [_ABLATION.format(name)]))
