@@ -89,3 +89,21 @@ def test_failed_ones_are_left_out():
     opt = AutoEGL(BOX, budget=9)
     opt.tell(X[:2], [np.nan, np.inf])
     assert minimize(f, BOX, budget=60, known=(X[:2], [np.nan, np.inf])).fun == minimize(f, BOX, budget=60).fun
+
+
+def test_known_points_are_worth_more_than_the_best_of_them():
+    """A model of a quadratic is learned from all of them, so that the first evaluation gains already."""
+    n = 10
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        rotation, centre = np.linalg.qr(rng.standard_normal((n, n)))[0], rng.uniform(-2, 2, n)
+
+        def quadratic(x, rotation=rotation, centre=centre):
+            return float(np.geomspace(1, 100, n) @ (rotation @ (x - centre)) ** 2)
+
+        x = rng.uniform(-5, 5, (40, n))
+        y = np.array([quadratic(point) for point in x])
+        for budget in (5, 20, 80):
+            warm = minimize(quadratic, [(-5, 5)] * n, budget=budget, known=(x, y)).fun
+            cold = minimize(quadratic, [(-5, 5)] * n, x[np.argmin(y)], budget=budget).fun
+            assert warm < 0.5 * cold

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from .._typing import Array
 from ..search.base import Indices, Search
 from ..state import Stateful
-from .lanes import Board, Lane, RestartPlan, Restarts
+from .lanes import Board, Lane, RestartPlan, Restarts, Role
 from .plan import Plan
 from .policies import Policy
 
@@ -181,5 +181,8 @@ class Loop(Stateful):
                     lane.noticed(None if beside else by)
 
     def hear(self, u: Array, y: Array) -> None:
-        """Points from elsewhere: if one is the best, a descent will begin there."""
+        """Points from elsewhere: the first descent learns from them; if one is the best, another will begin there."""
+        for lane in self.lanes:
+            if lane.role is Role.FIRST and lane.search is not None and lane.search.done is None:
+                lane.search.hear(u, y)
         self._note(u, y, None)

@@ -83,6 +83,7 @@ class TrustRegion(Search):
     """... and the length of its step over the radius, in the metric."""
     ratio: float = 0.0  # actual over predicted gain of the last candidate
     due: int = 0  # samples wanted before the next candidate
+    heard: int = 0  # samples from elsewhere
     blocked: bool = False  # whether it waits for a sample where there is none near
 
     def _begin(self, start: Array) -> None:
@@ -129,14 +130,15 @@ class TrustRegion(Search):
         index, s = self.asked, self.settings
         self.asked += 1
         self.open.append(index)
-        if index == 0:
+        if index == 0 and math.isnan(self.best_y):
             return self.best_u.copy()
         if self.awaited >= 0 and self.used - self.proposed_at > s.patience * (self.n + self.width):
             self.awaited = -1
         if self.awaited >= 0:
             # After a good prediction the samples surround the candidate, else the point it came from.
             return self._sample(self.target if self.ratio > self._trust.fair else self.best_u)
-        if self.due > 0 or index <= self.n or self.used <= self.n or len(self.y) == 0:
+        few = min(index, self.used) + self.heard <= self.n
+        if self.due > 0 or few or len(self.y) == 0:
             self.due = max(self.due - 1, 0)
             return self._repair() if self.blocked else self._sample(self.best_u)
         step = self._step()
@@ -193,6 +195,13 @@ class TrustRegion(Search):
         self.slope, self.reach = -float(g @ z), float(np.linalg.norm(z))
         self.predicted = self.slope - 0.5 * float(z @ H @ z)
         return step
+
+    def hear(self, u: Array, y: Array) -> None:
+        """Points from elsewhere are samples, the lowest as if they were the newest."""
+        super().hear(u, y)
+        order, size = np.argsort(-y, kind="stable"), self.settings.remembered * self._count
+        self.u, self.y = np.vstack([u[order], self.u])[-size:], np.concatenate([y[order], self.y])[-size:]
+        self.heard += len(y)
 
     def learn(self, u: Array, y: Array, indices: Indices | None = None) -> None:
         """One answer after the other."""
