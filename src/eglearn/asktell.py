@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._typing import Array, State
+from .arguments import budget_of, check_whole
 from .box import Box, make_box
 from .environment import differing, environment
 from .learning.values import ENTERS
@@ -60,12 +61,10 @@ class AskTell:
         settings: Settings | None = None,
         width: int = 1,
     ) -> None:
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
-            raise ValueError(f"seed = {seed!r}: it must be a whole number, 0 or more, or None")
+        check_whole("seed", seed, "", 0, optional=True)
         self.box = make_box(bounds, x0, scale)
-        self.budget = _whole_number(budget)
-        if isinstance(width, bool) or not isinstance(width, int | np.integer) or width < 1:
-            raise ValueError(f"width = {width!r}: it must be a whole number of evaluations in flight, 1 or more")
+        self.budget = budget_of(budget)
+        check_whole("width", width, "evaluations in flight", 1)
         self.width = int(width)
         expected = self.settings_class()
         self.settings: Any = expected() if settings is None else settings
@@ -193,8 +192,7 @@ class AskTell:
             raise RuntimeError(f"the run is over ({why.name}): ask() has no more points; check stop() before asking")
         if k is None and self._open.points:
             return self._open.x(self.box.n)[: self.budget - self.nfev]
-        if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
-            raise ValueError(f"k = {k!r}: it must be a whole number of points, 1 or more, or None")
+        check_whole("k", k, "points", 1, optional=True)
         left = max(self.budget - self.nfev - len(self._open), 0)
         if self.n == 0:
             x, first = self._to_x(np.empty((1, 0)))[: 0 if self._open.points else left], 0
@@ -327,7 +325,7 @@ class AskTell:
         budget : int
             At least the current budget.
         """
-        whole = _whole_number(budget)
+        whole = budget_of(budget)
         if whole < self.budget:
             raise ValueError(f"budget = {budget}: it is {self.budget} already, and can only grow")
         more, self.budget = whole - self.budget, whole
@@ -423,10 +421,3 @@ class AskTell:
         """What differs between this environment and the one that made ``state``, in sentences; none: exact."""
         older = [] if state["format"] == FORMAT else ["the state is of an older format: the search begins anew"]
         return older + differing(self._environment(), state["made_with"])
-
-
-def _whole_number(budget: Any) -> int:
-    number = isinstance(budget, int | float | np.integer) and not isinstance(budget, bool)
-    if not number or not 0 <= budget < np.inf or budget != int(budget):  # 1e4 is welcome
-        raise ValueError(f"budget = {budget!r}: it must be a whole number of evaluations, 0 or more")
-    return int(budget)

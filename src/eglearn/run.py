@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .algorithms import AskTell, find_algorithm
+from .arguments import check_whole
 from .box import make_box
 from .control import Control
 from .evaluation import Command, make_evaluator
@@ -185,7 +186,7 @@ def minimize(
             raise ValueError(f"{name} = {switch!r}: it must be True or False")
     if xtol is not None and store is not None and keep_x == "none":
         raise ValueError("xtol needs points, but keep_x = 'none': keep 'improvements' at least, or leave out xtol")
-    _check_width(width)
+    check_whole("width", width, "evaluations", 1, optional=True)
     kind = find_algorithm(algorithm, settings)
     report = None if callback is None else _caller(callback)
     started = time.monotonic()
@@ -358,12 +359,6 @@ def _check_on_error(on_error: Any) -> None:
     said = on_error is None or (isinstance(on_error, str) and on_error in ("skip", "raise"))
     if not said and not (_is_number(on_error) and math.isfinite(on_error)):
         raise ValueError(f"on_error = {on_error!r}: it must be 'skip', 'raise' or a finite penalty value")
-
-
-def _check_width(width: Any) -> None:
-    whole = isinstance(width, int | np.integer) and not isinstance(width, bool)
-    if width is not None and not (whole and width >= 1):
-        raise ValueError(f"width = {width!r}: it must be a whole number of evaluations, 1 or more, or None")
 
 
 def _check_about(about: Any) -> None:

@@ -1,0 +1,33 @@
+"""Checks of arguments, with sentences that say what is allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def check_whole(name: str, value: Any, of: str, least: int, optional: bool = False) -> None:
+    """Raise unless ``value`` is a whole number of that kind, ``least`` or more, or None if that is allowed.
+
+    >>> check_whole("width", 0, "evaluations", 1)
+    Traceback (most recent call last):
+    ValueError: width = 0: it must be a whole number of evaluations, 1 or more
+    """
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not (whole and value >= least) and not (optional and value is None):
+        kind = f" of {of}" if of else ""
+        end = ", or None" if optional else ""
+        raise ValueError(f"{name} = {value!r}: it must be a whole number{kind}, {least} or more{end}")
+
+
+def budget_of(value: Any) -> int:
+    """A number of evaluations; 1e4 is welcome.
+
+    >>> budget_of(1e4)
+    10000
+    """
+    number = isinstance(value, int | float | np.integer) and not isinstance(value, bool)
+    if not number or not 0 <= value < np.inf or value != int(value):
+        raise ValueError(f"budget = {value!r}: it must be a whole number of evaluations, 0 or more")
+    return int(value)
