@@ -114,6 +114,17 @@ def test_a_planned_zoom_follows_the_budget(budget):
         assert planned * 0.99 <= found[before] <= planned * (1.3 if budget == 400 else 1.15)
 
 
+def test_a_short_planned_run_steps_in_every_region():
+    opt, found = EGL([(-5, 5)] * 4, budget=200, settings=EGLSettings.planned(4, model="constant")), []
+    while not opt.stop():
+        x = opt.ask()
+        opt.tell(x, sphere(x))
+        found.append((opt.progress()["region"], opt.progress()["loss"]))
+    regions = len({region for region, _ in found})
+    assert regions >= 4
+    assert len({loss for _, loss in found if loss == loss}) >= regions - 2  # a fit in each but the last
+
+
 def test_an_extended_budget_waits_for_the_plan_to_catch_up():
     found = widths(400, 4000)
     assert max(width for share, width in found.items() if share < 0.5) < 0.02  # as after the first 400

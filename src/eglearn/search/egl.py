@@ -134,10 +134,10 @@ class GradientLearning(ModelSearch):
 
     def _should_shrink(self) -> bool:
         s = self.settings
-        if self._planned:
-            return bool(self._plan() <= s.region_factor)
         if self.steps < max(s.n_min, 1):
             return False
+        if self._planned:
+            return bool(self._plan() <= s.region_factor)
         if s.shrink_rule in ("row", "best"):
             return bool(self.bad >= self._n_max)
         if len(self.values) < 2 * self._n_max:

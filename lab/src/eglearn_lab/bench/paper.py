@@ -116,14 +116,22 @@ def _facts(judged: Judged) -> str:
 
 
 def _glance(judged: Judged) -> Table:
-    """For each claim the best-founded verdict: of those that may stand for EGL, first one that is settled."""
+    """For each claim all verdicts that are settled, with whom they are about; if none is, the others."""
     rows = []
     for text, verdicts in _by_text(judged).items():
         place = next(c.place for c, _ in judged if c.text.startswith(text))
-        subject, verdict = verdicts[0]
-        word = f"{verdict.word} ({subject})" if subject else verdict.word
-        rows.append((Cell(text), Cell(place), Cell(word, best=verdict.word in (HELD, CONTRARY))))
+        settled = [(subject, v) for subject, v in verdicts if v.word in (HELD, CONTRARY)]
+        rows.append((Cell(text), Cell(place), Cell(_words(settled or verdicts), best=bool(settled))))
     return Table("", ("the paper", "where", "verdict"), tuple(rows), words=True)
+
+
+def _words(verdicts: Sequence[tuple[str, Verdict]]) -> str:
+    """Each verdict with whom it is about; those without runs only if there are no others."""
+    found: dict[str, list[str]] = {}
+    for subject, verdict in verdicts:
+        found.setdefault(verdict.word, []).append(subject)
+    known = {word: who for word, who in found.items() if word != NO_DATA}
+    return "; ".join(f"{word} ({', '.join(who)})" if any(who) else word for word, who in known.items()) or NO_DATA
 
 
 def _by_text(judged: Judged) -> dict[str, list[tuple[str, Verdict]]]:
@@ -145,12 +153,9 @@ def _figure(title: str, picture: Picture | None, judged: Judged, commands: Seque
     rows = []
     for text, verdicts in _by_text(judged).items():
         known = [(subject, v) for subject, v in verdicts if v.word != NO_DATA]
-        words = dict[str, list[str]]()
-        for subject, verdict in known:
-            words.setdefault(verdict.word, []).append(subject)
-        told = "; ".join(f"{word} ({', '.join(s)})" if any(s) else word for word, s in words.items()) or NO_DATA
         figures = known[0][1].figures if known else "There are no such runs."
-        rows.append((Cell(text), Cell(told, best=bool({HELD, CONTRARY} & words.keys())), Cell(figures)))
+        settled = bool(known) and known[0][1].word in (HELD, CONTRARY)
+        rows.append((Cell(text), Cell(_words(verdicts), best=settled), Cell(figures)))
     blocks += [Table("", ("the paper", "verdict", "figures behind the first"), tuple(rows), words=True)] if rows else []
     return Section(title, (*blocks, Code(tuple(commands))))
 
