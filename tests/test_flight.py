@@ -11,6 +11,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -219,6 +220,7 @@ class NeverWaits:
     """What the loop knows of an optimiser, around points drawn at random."""
 
     n, nfev, asked, best_y = 4, 0, 0, np.nan
+    box = SimpleNamespace(n=4)
 
     def __init__(self, budget):
         self.budget, self.told = budget, []

@@ -203,7 +203,7 @@ def test_more_trials_than_planned() -> None:
     assert study.best_value < 1e-6
 
 
-def test_parameters_that_the_user_demands_are_used_and_the_point_is_kept_for_later() -> None:
+def test_parameters_that_the_user_demands_are_used() -> None:
     asked = made(bowl, 12)
     study = optuna.create_study(sampler=EGLSampler(n_trials=12, seed=1))
     study.optimize(bowl, n_trials=4)
@@ -212,7 +212,7 @@ def test_parameters_that_the_user_demands_are_used_and_the_point_is_kept_for_lat
     given = points(study)
     assert given[:4] == points(asked)[:4]
     assert given[4] == {"x": 5.0, "y": 5.0}
-    assert given[5] == points(asked)[4]
+    assert given[5] not in given[:5]
 
 
 def test_the_same_point_may_come_from_somebody_else_first() -> None:

@@ -35,7 +35,7 @@ def test_rastrigin():
     assert opt.best_y < 1e-10
     assert opt.nfev == 3000
     np.testing.assert_array_equal(opt.x_favorite, opt.best_x)
-    assert set(opt.progress()) == {"candidate", "epsilon", "restarts", "noisy"}
+    assert set(opt.progress()) == {"candidate", "epsilon", "restarts", "noisy", "doing"}
 
 
 def test_a_hundred_dimensions():

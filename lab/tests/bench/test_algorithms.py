@@ -78,7 +78,7 @@ def test_every_algorithm_on_real_problems(name, tmp_path, monkeypatch, capfd):
                 entry.function(Run(objective, 3))
         assert 1 <= objective.evaluations == inner.evaluations == len(points) <= budget
         assert np.abs(points).max() <= 5
-        assert objective.projected == 0
+        assert objective.projected == 0 or name.startswith("authors-")  # these leave the box, as they did
         direct, _ = problem._coco()
         assert objective.record.best == pytest.approx(direct(objective.best_x) - objective.f_opt, abs=1e-12)
         assert objective.record.best == max(min(direct(x) for x in points) - objective.f_opt, 0.0)

@@ -70,7 +70,8 @@ class TrustRegion(Search):
     y: Array  # samples, oldest first
     directions: Array  # orthonormal directions not used yet
     target: Array  # the last candidate
-    open: list[int]  # indices of the points without an answer, oldest first
+    open: list[int]  # indices of the points without an answer, oldest first,
+    since: list[int]  # and the answers before each of them was asked for
     awaited: int = -1  # index of the open candidate; -1: none is open
     proposed_at: int = 0  # answers before it was proposed,
     base: float = 0.0
@@ -89,8 +90,9 @@ class TrustRegion(Search):
     def _begin(self, start: Array) -> None:
         n = self.n
         self.delta, self.model = self.settings.radius, LeastChange(np.zeros((n, n)))
-        self.A, self.inverse, self.target, self.open = np.eye(n), np.eye(n), start.copy(), []
+        self.A, self.inverse, self.target = np.eye(n), np.eye(n), start.copy()
         self.u, self.y, self.directions = np.empty((0, n)), np.empty(0), np.eye(n)
+        self.open, self.since = [], []
 
     def _derive(self) -> None:
         s, n = self.settings, self.n
@@ -117,8 +119,8 @@ class TrustRegion(Search):
 
     @property
     def _in_flight(self) -> int:
-        """Open points; those that are open for very long are lost."""
-        return sum(index >= self.asked - 2 * self._most for index in self.open)
+        """Open points; one that is open after four times as many answers as there are in flight is lost."""
+        return sum(self.used - since <= 4 * self.width for since in self.since)
 
     def propose(self, k: int | None = None) -> Array:
         """The start, samples on the axes, then candidates and samples; it waits only if very many are open."""
@@ -130,6 +132,7 @@ class TrustRegion(Search):
         index, s = self.asked, self.settings
         self.asked += 1
         self.open.append(index)
+        self.since.append(self.used)
         if index == 0 and math.isnan(self.best_y):
             return self.best_u.copy()
         if self.awaited >= 0 and self.used - self.proposed_at > s.patience * (self.n + self.width):
@@ -207,7 +210,8 @@ class TrustRegion(Search):
         """One answer after the other."""
         judged = False
         for point, value, index in zip(u, y, self.open[: len(y)] if indices is None else indices.tolist(), strict=True):
-            self.open.remove(index)
+            row = self.open.index(index)
+            del self.open[row], self.since[row]
             self.used += 1
             if np.isfinite(value):
                 size = self.settings.remembered * self._count
