@@ -25,7 +25,10 @@ def flown(opt, fun, seed=0, until=None):
     rng, time, in_flight, points = np.random.default_rng(seed), 0.0, [], []
     while opt.stop() is None and (until is None or opt.nfev < until):
         first = opt.asked
-        for i, x in enumerate(opt.ask(opt.width - len(in_flight))) if len(in_flight) < opt.width else ():
+        free = min(opt.width - len(in_flight), opt.budget - first)
+        asked = opt.ask(free) if free > 0 else ()
+        assert len(asked) == free  # nobody is idle
+        for i, x in enumerate(asked):
             points.append(x)
             heapq.heappush(in_flight, (time + rng.pareto(1.5), first + i, fun(x)))
         time, number, y = heapq.heappop(in_flight)
@@ -96,10 +99,12 @@ def test_each_algorithm_takes_answers_as_they_come(name):
     assert opt.best_y < 30
 
 
-def test_points_that_never_come_back_are_no_problem():
-    opt = AutoEGL([(-5, 5)] * 5, budget=3000, seed=0, width=20)
+@pytest.mark.parametrize("n", [5, 70])
+def test_points_that_never_come_back_are_no_problem(n):
+    """Also where a search waits for a whole batch, as in many dimensions: the missing ones are given up."""
+    opt = AutoEGL([(-5, 5)] * n, budget=15_000, seed=0, width=20)
     lost, in_flight = set(), {}
-    while opt.stop() is None and len(lost) < 300:
+    while opt.stop() is None and len(lost) < (300 if n < 64 else 1200):
         first = opt.asked
         if len(in_flight) < 20:
             in_flight |= {first + i: x for i, x in enumerate(opt.ask(20 - len(in_flight)))}
@@ -109,4 +114,4 @@ def test_points_that_never_come_back_are_no_problem():
             lost.add(number)
         else:
             opt.answer([number], [sphere(x)])
-    assert opt.best_y < 1e-6
+    assert opt.best_y < (1e-6 if n < 64 else 400)
