@@ -16,13 +16,18 @@ from eglearn.search.stopping import reason_to_stop
 def test_a_deterministic_run_is_the_same_but_for_some_repeated_points(fun, n):
     plain, s = auto(n), auto(n)
     plain.repeats.due = np.inf
+
+    def one_by_one(u):
+        """The last bits of a function may depend on how many points it is given."""
+        return np.concatenate([fun(x[None]) for x in u])
+
     repeated = 0
     while s.used < 8000:
         expected, u = plain.propose(), s.propose()
         np.testing.assert_array_equal(u[len(u) - len(expected) :], expected)
         repeated += len(u) - len(expected)
-        plain.learn(expected, fun(expected))
-        s.learn(u, fun(u))
+        plain.learn(expected, one_by_one(expected))
+        s.learn(u, one_by_one(u))
         assert not s.repeats.differed
     assert 1 <= repeated <= 11
 

@@ -12,7 +12,8 @@ from eglearn.search.base import Reason
 from eglearn.search.cma_es import CMAES
 from eglearn.search.trust_region import TrustRegion
 
-RESTARTS = (Role.LARGE, Role.SMALL, Role.RANDOM)
+RESTARTS = (Role.LARGE, Role.SMALL, Role.RANDOM, Role.ZOOM)
+KINDS = {Role.RANDOM: "TrustRegion", Role.ZOOM: "GaussianContinuation"}
 
 
 def turns(loop, fun, limit):
@@ -26,7 +27,7 @@ def turns(loop, fun, limit):
 
 
 def by_restart(loop, values):
-    """Those of the three lanes that take part in the shares."""
+    """Those of the lanes that take part in the shares."""
     return [values[lane(loop, role)[0]] for role in RESTARTS]
 
 
@@ -39,11 +40,10 @@ def test_shares_of_the_evaluations():
     spent, reached = by_restart(loop, policy.spent), by_restart(loop, policy.reached)
     running = loop.lanes[policy.current].search.used
     for role, used in zip(RESTARTS, spent, strict=True):
-        kind = "TrustRegion" if role is Role.RANDOM else "CMAES"
-        assert count[role, kind] == pytest.approx(used, abs=running)
-    shares = sorted(spent, reverse=True)
-    assert shares[0] == spent[int(np.argmin(reached))]  # the kind that found the best value has most
-    assert shares[2] > 1000  # and none has nothing
+        assert count[role, KINDS.get(role, "CMAES")] == pytest.approx(used, abs=running)
+    free, best = spent[:3], int(np.argmin(reached[:3]))  # a zoom comes in large pieces
+    assert max(free) == free[best]  # the kind that found the best value has most
+    assert min(spent) > 1000  # and none has nothing
 
 
 def test_the_lane_that_lags_behind_its_share_is_next():
@@ -52,15 +52,30 @@ def test_the_lane_that_lags_behind_its_share_is_next():
     assert [one.role for one in loop.lanes[4:]] == list(RESTARTS)
 
     def chosen():
-        return loop.lanes[policy._lagging(loop.lanes)].role
+        return loop.lanes[policy._lagging(loop.board, loop.lanes)].role
 
     assert chosen() is Role.LARGE
-    policy.spent, policy.reached = [*rest, 800, 200, 100], [*rest, 1.0, 2.0, 3.0]
+    policy.spent, policy.reached = [*rest, 800, 200, 100, 100], [*rest, 1.0, 2.0, 3.0, 4.0]
     assert chosen() is Role.LARGE
-    policy.spent = [*rest, 900, 200, 100]
+    policy.spent = [*rest, 900, 200, 100, 100]
     assert chosen() is Role.SMALL
-    policy.reached = [*rest, 3.0, 2.0, 1.0]
+    policy.reached = [*rest, 3.0, 2.0, 1.0, 4.0]
     assert chosen() is Role.RANDOM
+
+
+def test_a_zoom_that_has_found_the_best_gets_less_than_other_kinds_and_only_while_its_plan_can_be_paid():
+    loop = few_loop(4, budget=80_000)
+    policy, rest, zoom = loop.policy, [0] * 4, lane(loop, Role.ZOOM)[1]
+    policy.reached, policy.spent = [*rest, 2.0, 3.0, 4.0, 1.0], [*rest, 4_000, 2_000, 2_000, 3_500]
+    chosen = lambda: loop.lanes[policy._lagging(loop.board, loop.lanes)].role  # noqa: E731
+    assert chosen() is Role.ZOOM
+    policy.spent[-1] = 4_500  # half of that is more than half of 4,000
+    assert chosen() is not Role.ZOOM
+    policy.spent[-1], zoom.begun, loop.board.used = 3_500, 1, 69_000
+    assert zoom.to_plan(loop.board, 1) == 20_000
+    assert chosen() is Role.ZOOM
+    loop.board.used = 71_000
+    assert chosen() is not Role.ZOOM
 
 
 def test_a_hopeless_small_restart_ends_early():

@@ -1,5 +1,7 @@
 import numpy as np
-from tests.search.driver import ellipsoid, run
+import pytest
+from scipy.optimize import minimize
+from tests.search.driver import ellipsoid, rotation, run
 
 from eglearn.search.base import Reason
 from eglearn.search.cma_es import CMAES, CMAESSettings
@@ -76,3 +78,47 @@ def test_a_degenerate_distribution_ends_the_search():
     u = p.propose()
     p.learn(u, np.arange(float(len(u))))
     assert p.done is Reason.DEGENERATE
+
+
+def test_a_minimum_on_ten_faces_of_a_rotated_ellipsoid_is_found():
+    n, R = 20, rotation(20)
+    scales, centre = 10.0 ** np.linspace(0, 1, n), np.where(np.arange(n) % 2, 1.5, 0.2)
+    fun = lambda u: np.sum(((u - centre) @ R * scales) ** 2, axis=1)  # noqa: E731
+    lowest = minimize(lambda u: fun(u[None])[0], np.zeros(n), bounds=[(-1, 1)] * n, tol=1e-14).fun
+    for seed in range(2):
+        p = evolution(n, seed)
+        run(p, fun, 8000)
+        assert p.best_y - lowest < 1e-3 * lowest
+        assert (np.abs(p.mean) <= 1).all()
+
+
+def test_a_distribution_that_leaves_the_cube_comes_back_as_its_mirror_image():
+    p = evolution(3)
+    p.mean, p.C = np.array([1.25, 0.5, -1.5]), np.array([[2.0, 0.5, 0.3], [0.5, 1.0, -0.2], [0.3, -0.2, 1.0]])
+    p.path_c, p.path_s = np.ones(3), np.arange(3.0)
+    C = p.C
+    p._mirror()
+    np.testing.assert_array_equal(p.mean, [0.75, 0.5, -0.5])
+    sign = np.array([-1.0, 1.0, -1.0])
+    np.testing.assert_array_equal(p.C, C * np.outer(sign, sign))
+    np.testing.assert_array_equal(p.path_c, sign)
+    np.testing.assert_array_equal(p.path_s, sign * np.arange(3.0))
+
+
+def test_answers_are_learned_from_where_the_samples_were_drawn():
+    p = evolution(2, sigma=0.8)
+    u = p.propose()
+    drawn = p.batch.u.copy()
+    assert (np.abs(u) <= 1).all()
+    assert (np.abs(drawn) > 1).any()
+    p.learn(u[:-1], np.arange(len(u) - 1.0))
+    np.testing.assert_array_equal(p.batch.u, drawn)
+
+
+def test_rounded_answers_stay_beside_what_was_drawn():
+    p = evolution(2, sigma=0.8)
+    u = p.propose()
+    drawn = p.batch.u.copy()
+    p.learn(u[:-1].astype(np.float32).astype(np.float64), np.arange(len(u) - 1.0))
+    assert p.batch.u == pytest.approx(drawn, abs=1e-6)
+    assert (p.batch.u != drawn).any()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -28,6 +29,7 @@ class Role(StrEnum):
     LARGE = "large restart"
     SMALL = "small restart"
     RANDOM = "descent from a random point"
+    ZOOM = "zoom"  # from far above the ripples of a function down into a valley
     RESTART = "restart"
     DESCENTS = "descents"
     PROBE = "probe for few directions"
@@ -94,6 +96,11 @@ class Board(Stateful):
         """Where a restart begins: as planned, but after a failure at the best point."""
         return self.best_u if self.failed and not math.isnan(self.best_y) else planned
 
+    @property
+    def left(self) -> int:
+        """Evaluations that are left; very many without a budget."""
+        return sys.maxsize if self.budget is None else self.budget - self.used
+
     def affords(self, evaluations: float, share: float) -> bool:
         """Whether that many are at most this share of the budget."""
         return self.budget is None or not evaluations > share * self.budget
@@ -156,6 +163,9 @@ class RestartPlan(Settings):
     again: bool = True  # whether it begins again at the best point if all of its evaluations failed
     shares: bool = True  # whether it takes part in the shares by success
     gives_up: bool = False  # whether it ends where at its pace it would never reach the best value
+    planned: float = 0.0  # share of the budget that a search plans with, twice as much each time; 0: no plan,
+    plan_per_n: float = 0.0  # ... but at least so many evaluations by the dimension
+    most: float = math.inf  # its share of the evaluations, beside ``SharesPlan.ranks``, is that at most
 
 
 @dataclass
@@ -167,6 +177,7 @@ class Restarts(Lane):
     search: Search | None = None
     limit: int = 0
     size: int = 0  # points in a batch; 0: those of the settings
+    begun: int = 0  # how often it has begun at a new place
     due: bool = False  # whether the best point came from elsewhere: for ``Role.VISIT``
 
     def begin(self, board: Board) -> bool:
@@ -188,6 +199,7 @@ class Restarts(Lane):
         else:
             place = board.place(board.best_u if fine else board.start)
         self.limit = max(board.longest // 2, p.least) if p.least else p.limit
+        self.begun += 1
         self.search, self.due = self._new(board, place, scale), False
         return True
 
@@ -204,7 +216,20 @@ class Restarts(Lane):
         changes = {kind.scale_setting: scale, kind.batch_setting: self.size}
         settings = self.plan.settings or kind.settings_class()
         settings = settings.changed(**{name: v for name, v in changes.items() if name and v > 0})
-        return kind(board.rng, place, settings, width=board.width)
+        planned = self.to_plan(board, self.begun - 1)
+        return kind(board.rng, place, settings, width=board.width, budget=planned and min(planned, board.left))
+
+    def to_plan(self, board: Board, begun: int) -> int | None:
+        """Evaluations that a search plans with, after so many before; None: it has no plan."""
+        p = self.plan
+        if not p.planned:
+            return None
+        return int(max(p.planned * (board.budget or 0), p.plan_per_n * board.n) * 2**begun)
+
+    def worthwhile(self, board: Board) -> bool:
+        """Whether at least half of what another search would plan with is left."""
+        planned = self.to_plan(board, self.begun)
+        return planned is None or 2 * board.left >= planned
 
     def noticed(self, by: Lane | None) -> None:
         """A visit is due where nobody here found the best point."""

@@ -85,8 +85,8 @@ def plan(n: int, budget: int | None = None, m: int | None = None, width: int = 1
     """
     if n < MANY:
         more = max(1.0, width / (m or default_batch(n)))
-        lanes, noise = _few(n, m, more), NoisePlan(size=_noisy_size(n, budget, 10))
-        beside = tuple(p for p in lanes if isinstance(p, RestartPlan) and p.shares)
+        lanes, noise = _few(n, budget, m, more), NoisePlan(size=_noisy_size(n, budget, 10))
+        beside = tuple(p for p in lanes if isinstance(p, RestartPlan) and p.shares and not p.planned)
         return Plan(lanes=lanes, policy=_shares(n, more), noise=noise, beside=beside)
     noise = NoisePlan(search="diagonal-es", size=_noisy_size(n, budget, 4), near=0.1, pace=1.0)
     beside = (RestartPlan(search="diagonal-es", scale=0.4, population=Population.DOUBLED),)
@@ -97,13 +97,17 @@ def _shares(n: int, more: float) -> SharesPlan:
     return SharesPlan(slice=int(more * (4 * n**2 + 100 * n)), looked=int(more * 20 * n))
 
 
-def _few(n: int, m: int | None, more: float) -> tuple[LanePlan, ...]:
-    """A descent, coordinate search, restarts of CMA-ES as in BIPOP-CMA-ES (Hansen 2009), and of descents."""
+def _few(n: int, budget: int | None, m: int | None, more: float) -> tuple[LanePlan, ...]:
+    """A descent, coordinate search, restarts of CMA-ES as in BIPOP-CMA-ES (Hansen 2009), of descents, and zooms."""
     descent = TrustRegionSettings(m=m)
+    # The first descent may take what a Hessian takes, but leaves most of the budget to others where that is large.
+    first = 9 * n * n + 100 * n
+    if budget is not None:
+        first = min(first, max(100 * n, budget // 4))
     return (
         RestartPlan(
             role=Role.FIRST, search="trust-region", settings=descent, place=Place.START,
-            limit=int(more * (9 * n * n + 100 * n)), shares=False, again=False,
+            limit=int(more * first), shares=False, again=False,
         ),
         CoordinatesPlan(m=m),
         RestartPlan(
@@ -119,6 +123,9 @@ def _few(n: int, m: int | None, more: float) -> tuple[LanePlan, ...]:
         RestartPlan(
             role=Role.RANDOM, search="trust-region", settings=descent, cube=1.0, scale=0.1, decades=1.5,
             least=int(more * 20 * n), gives_up=True, again=False,
+        ),
+        RestartPlan(
+            role=Role.ZOOM, search="gaussian-continuation", place=Place.BEST, planned=1 / 8, plan_per_n=300.0, most=2.0,
         ),
     )  # fmt: skip
 

@@ -125,7 +125,7 @@ class Shares(Policy):
         if lane.follow(board):
             self._turn_to(self.current)
             return
-        if role is not Role.POLISH:
+        if role not in (Role.POLISH, Role.ZOOM):
             board.longest = max(board.longest, p.used)
         self._begin_next(board, lanes)
 
@@ -139,7 +139,7 @@ class Shares(Policy):
         k = next((k for k, lane in enumerate(lanes) if isinstance(lane, Restarts) and lane.due), None)
         if k is None:
             k = _of_role(lanes, Role.START) if board.restarts == 0 else None
-            k, board.restarts = self._lagging(lanes) if k is None else k, board.restarts + 1
+            k, board.restarts = self._lagging(board, lanes) if k is None else k, board.restarts + 1
         lanes[k].begin(board)
         self._turn_to(k)
 
@@ -148,13 +148,13 @@ class Shares(Policy):
         self.slice_used = self.mark_used = 0
         self.mark_value = math.nan
 
-    def _lagging(self, lanes: list[Lane]) -> int:
+    def _lagging(self, board: Board, lanes: list[Lane]) -> int:
         """The restart that lags most behind its share."""
-        kinds = [k for k, lane in enumerate(lanes) if isinstance(lane, Restarts) and lane.plan.shares]
-        ranks, share = self.plan.ranks, np.empty(len(kinds))
-        best_first = np.argsort([self.reached[k] for k in kinds], kind="stable")
-        share[best_first] = [ranks[min(i, len(ranks) - 1)] for i in range(len(kinds))]
-        return kinds[int(np.argmin(np.array([self.spent[k] for k in kinds]) / share))]
+        kinds = {k: lane.plan for k, lane in enumerate(lanes) if isinstance(lane, Restarts) and lane.worthwhile(board)}
+        best_first = sorted((k for k, plan in kinds.items() if plan.shares), key=lambda k: self.reached[k])
+        ranks = [*self.plan.ranks, *[self.plan.ranks[-1]] * len(kinds)]
+        used = {k: self.spent[k] / min(rank, kinds[k].most) for k, rank in zip(best_first, ranks, strict=False)}
+        return min(sorted(used), key=lambda k: used[k])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -85,12 +85,29 @@ def _square_sines(rng: Generator, k: int, n: int, largest: float) -> Array:
 
 
 def folded(u: Array) -> Array:
-    """Points folded back into the cube at its faces; clipped where that is not enough.
+    """Points mirrored into the cube at its faces, as often as it takes.
 
     >>> folded(np.array([0.5, 1.25, -4.0])).tolist()
-    [0.5, 0.75, 1.0]
+    [0.5, 0.75, 0.0]
     """
-    return np.clip(np.where(np.abs(u) > 1, 2 * np.sign(u) - u, u), -1, 1)
+    if (np.abs(u) <= 1).all():
+        return u
+    wave = np.mod(u + 1, 4)
+    return np.where(np.abs(u) <= 1, u, np.clip(1 - np.abs(wave - 2), -1, 1))
+
+
+def unfolded(u: Array, near: Array) -> Array:
+    """The points nearest to others whose mirror images are ``u``.
+
+    >>> unfolded(np.array([0.5, 0.75, 0.0]), np.array([0.4, 1.3, -4.1])).tolist()
+    [0.5, 1.25, -4.0]
+    """
+    same = u + 4 * np.round((near - u) / 4)
+    if (np.abs(near) <= 1).all():  # most of the time
+        return u.copy()
+    mirrored = 2 - u + 4 * np.round((near - 2 + u) / 4)
+    nearest: Array = np.where(np.abs(same - near) <= np.abs(mirrored - near), same, mirrored)
+    return np.where(folded(near) == u, near, nearest)
 
 
 def mirrored_offsets(middle: Array, offsets: Array) -> Array:

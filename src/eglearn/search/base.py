@@ -14,6 +14,7 @@ from numpy.random import Generator
 
 from .._typing import Array, Mask, State
 from ..learning.models import Model
+from ..learning.samplers import folded, unfolded
 from ..settings import Settings
 from ..state import SHARED, Stateful
 
@@ -225,6 +226,8 @@ class Batch(Stateful):
 class BatchSearch(Search):
     """A search that learns from whole batches: handed out in pieces, answered in any order."""
 
+    mirrors: ClassVar[bool] = False  # whether points of a batch may lie outside: evaluated are their mirror images
+
     batch: Batch | None  # the current one; None: the next one is not proposed yet
 
     def __init__(self, *args: Any, **rest: Any) -> None:
@@ -246,13 +249,14 @@ class BatchSearch(Search):
         rows = np.flatnonzero(batch.index < 0)[:k]
         batch.index[rows] = self.asked + np.arange(len(rows))
         self.asked += len(rows)
-        return batch.u[rows]
+        return folded(batch.u[rows]) if self.mirrors else batch.u[rows]
 
     def learn(self, u: Array, y: Array, indices: Indices | None = None) -> None:
         """Collect answers; with the last one the batch is learned from."""
         batch = self._current()
         rows = np.flatnonzero(batch.open)[: len(y)] if indices is None else batch.rows(indices)
-        batch.u[rows], batch.y[rows], batch.told[rows] = u, y, True
+        batch.u[rows] = unfolded(u, batch.u[rows]) if self.mirrors else u
+        batch.y[rows], batch.told[rows] = y, True
         self.used += len(y)
         if self._complete(batch):
             self.batch, self.iterations = None, self.iterations + 1
@@ -263,7 +267,7 @@ class BatchSearch(Search):
 
     @abstractmethod
     def _propose(self) -> Array:
-        """The next batch (m, n), inside the cube."""
+        """The next batch (m, n), inside the cube unless the search mirrors."""
 
     @abstractmethod
     def _learn(self, u: Array, y: Array) -> None:

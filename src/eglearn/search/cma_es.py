@@ -40,11 +40,14 @@ class CMAESSettings(Settings):
 class CMAES(SamplingSearch):
     """CMA-ES with active update (Hansen 2016, the tutorial) in the cube; samples outside are mirrored at the faces.
 
+    It learns from where they were drawn, as if the function went on beyond a face as its mirror image: their images
+    would seem closer together than they were, and the step size would be misled.
+
     Its samples also feed the least-change model. One point of the next batch is the model's minimum within a trust
     radius; if that point is the best of its batch, the mean moves there.
     """
 
-    settings_class, scale_setting, batch_setting = CMAESSettings, "sigma", "size"
+    settings_class, scale_setting, batch_setting, mirrors = CMAESSettings, "sigma", "size", True
     settings: CMAESSettings
     mean: Array
     sigma: float
@@ -107,7 +110,8 @@ class CMAES(SamplingSearch):
 
     def _samples(self, k: int) -> Array:
         z = self.rng.standard_normal((k, self.n))
-        return folded(self.mean + self.sigma * (z * self.D) @ self.B.T)  # eq. 38 to 40
+        u: Array = self.mean + self.sigma * (z * self.D) @ self.B.T  # eq. 38 to 40
+        return u
 
     def _propose(self) -> Array:
         """Samples of the distribution; the first is the model's point, if there is one."""
@@ -117,7 +121,8 @@ class CMAES(SamplingSearch):
         return u
 
     def _learn(self, u: Array, y: Array) -> None:
-        self._note_best(u, y)
+        inside = folded(u)
+        self._note_best(inside, y)
         good = np.isfinite(y)
         if not good.any():
             self._after_failure()
@@ -131,7 +136,7 @@ class CMAES(SamplingSearch):
             self.mean = u[0].copy()
         if self._uses_model:
             size = self.settings.remembered * self.model.settings.count(self.n)
-            self.u, self.y = np.vstack([self.u, u[good]])[-size:], np.concatenate([self.y, y[good]])[-size:]
+            self.u, self.y = np.vstack([self.u, inside[good]])[-size:], np.concatenate([self.y, y[good]])[-size:]
         self.injected = self._model_point() if self._asks_model() else None
         self.done = self._reason_to_stop(y[good])
 
@@ -154,7 +159,7 @@ class CMAES(SamplingSearch):
         lengths = np.linalg.norm((steps[far] @ self.B) / self.D, axis=1)
         steps[far] *= np.minimum(1.0, (self._expected + 2) / np.maximum(lengths, 1e-300))[:, None]
         mean_step = positive @ steps[: len(positive)]  # eq. 41
-        self.mean = np.clip(self.mean + self.sigma * mean_step, -1, 1)  # eq. 42
+        self.mean = self.mean + self.sigma * mean_step  # eq. 42
         white = self.B @ ((self.B.T @ mean_step) / self.D)
         cs, cc, c1, cmu = r.cs, r.cc, r.c1, r.cmu
         self.path_s = (1 - cs) * self.path_s + math.sqrt(cs * (2 - cs) * r.mu_eff) * white  # eq. 43
@@ -174,6 +179,17 @@ class CMAES(SamplingSearch):
             variances, self.B = np.linalg.eigh(self.C)
             self.D = np.sqrt(np.maximum(variances, variances[-1] / self.settings.largest_ratio**2))
             self.decomposed = self.batches
+        if (np.abs(self.mean) > 1).any():
+            self._mirror()
+
+    def _mirror(self) -> None:
+        """The mean has left the cube: its image takes its place, with all of the distribution as in that mirror."""
+        before, self.mean = self.mean, folded(self.mean)
+        sign = np.where(np.mod(before + 1, 4) > 2, -1.0, 1.0)
+        self.C, self.B = sign[:, None] * self.C * sign, sign[:, None] * self.B
+        self.path_c, self.path_s = sign * self.path_c, sign * self.path_s
+        if self.late is not None:
+            self.late.u = self.mean + sign * (self.late.u - before)
 
     def _judge_model(self, wins: bool, worse_than_half: bool) -> None:
         s = self.settings

@@ -225,6 +225,8 @@ class TrustRegion(Search):
             self._earn_metric()
         if self.used > self.n and len(self.y) == 0:
             self.done = Reason.FAILED
+        elif judged and self.ratio < self._trust.bad and self._flat():
+            self.done = Reason.FLAT
         elif self.delta <= self.settings.smallest:
             self.done = Reason.CONVERGED
 
@@ -245,6 +247,13 @@ class TrustRegion(Search):
         else:
             self.delta = trust.cut(self.delta, self.reach, gain, self.slope)
             self.due = 0 if self.used <= s.unchecked * self.n else max(self._checks - samples, 0)
+
+    def _flat(self) -> bool:
+        """Whether most samples near the best point have its very value: smaller steps would tell no more."""
+        z = (self.u - self.best_u) @ (self.inverse.T / self.delta)
+        distances = np.einsum("ij,ij->i", z, z)
+        y = self.y[(distances > 0) & (distances < self.settings.within**2)]
+        return len(y) >= max(3, self.n // 2) and 2 * int((y == self.best_y).sum()) > len(y)
 
     def _near(self) -> Array:
         """The samples near the best point, in the metric, by the radius."""
