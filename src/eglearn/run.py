@@ -144,9 +144,9 @@ def minimize(
     xtol : float, array-like (n,) or None
         Stop if no coordinate of the best point has moved by more than this for ``patience`` evaluations.
     patience : int or None
-        How many evaluations that is; None is 20 (n + 20). Without ``ftol`` and ``xtol``, the run stops if there was no
-        lower value at all for so many evaluations. All three are off unless given: the search then looks for better
-        minima until the budget is used.
+        How many evaluations that is, restarts included; None is 20 (n + 20). Without ``ftol`` and ``xtol``, the run
+        stops if there was no lower value at all for so many evaluations. All three are off unless given: the search
+        then looks for better minima until the budget is used.
     known : (X, y) or None
         Points (k, n) inside the bounds and their values (k,) that you have already. The search is told of them before
         its first batch; they do not count against the budget. The best of them may be the result.
