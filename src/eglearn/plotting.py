@@ -49,12 +49,12 @@ def _convergence(history: RunHistory, chosen: list[int], names: list[str]) -> An
     if failed.any():
         axes.plot(
             number[failed], np.full(failed.sum(), 0.02), "|", color=_RED, transform=axes.get_xaxis_transform(),
-            label=f"failed ({failed.sum():,})",
+            label=f"failed ({failed.sum():,})", markersize=4,
         )  # fmt: skip
     _value_axis(axes.yaxis, lowest[np.isfinite(lowest)], y)
     axes.set_xlabel("evaluations")
     axes.set_ylabel("value")
-    axes.legend(frameon=False, loc="upper right")
+    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, markerscale=3)
     return axes
 
 
@@ -77,7 +77,7 @@ def _parallel(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
         axes.text(place, 1.02, f"{high[place]:.3g}", ha="center", va="bottom", fontsize=8)
         axes.text(place, -0.02, f"{low[place]:.3g}", ha="center", va="top", fontsize=8)
     axes.set_xticks(places, [names[i] for i in chosen])
-    axes.tick_params(axis="x", length=0, pad=14)
+    axes.tick_params(axis="x", length=0, pad=2)
     axes.set_yticks([])
     axes.set_ylim(-0.08, 1.08)
     axes.spines[:].set_visible(False)
