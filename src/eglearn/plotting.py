@@ -60,6 +60,8 @@ def _convergence(history: RunHistory, chosen: list[int], names: list[str]) -> An
 
 def _parallel(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
     """Parallel coordinates: points evenly from the best to the worst, the best one thick."""
+    from matplotlib import pyplot
+
     axes = _figure(1, 1, max(4.0, 1.1 * len(chosen) + 1.6), 4.2)[0, 0]
     x, y = _points(history)
     order = np.argsort(y)
@@ -68,7 +70,7 @@ def _parallel(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
     low, high = _limits(history, x, chosen)
     share = (x - low) / np.where(high > low, high - low, 1.0)
     places = np.arange(len(chosen))
-    colours = _colours(len(y))
+    colours = pyplot.get_cmap(_COLOURS)(np.linspace(1.0, 0.0, len(y)))
     for i in range(len(y) - 1, 0, -1):
         axes.plot(places, share[i], color=colours[i], linewidth=0.7, alpha=0.5)
     axes.plot(places, share[0], color=_RED, linewidth=2.2, marker="o", markersize=4, label=f"best, {y[0]:.4g}")
@@ -148,7 +150,9 @@ def _timeline(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
             linewidth=0, alpha=0.7, label="failed" if kind else None,
         )  # fmt: skip
     few = len(workers) <= 24
-    below.set_yticks(range(len(workers)) if few else [], [_short(w) for w in workers] if few else [])
+    below.set_yticks(
+        range(len(workers)) if few else [], [w if len(w) <= 24 else f"...{w[-21:]}" for w in workers] if few else []
+    )
     below.set_ylabel("" if few else f"{len(workers)} workers")
     below.set_xlabel("seconds, without pauses")
     below.set_xlim(left=0.0)
@@ -193,16 +197,6 @@ def _limits(history: RunHistory, x: Array, chosen: list[int]) -> tuple[Array, Ar
     """The bounds of coordinates; where there are none, those of the points."""
     low, high = history.low[chosen], history.high[chosen]
     return np.where(np.isfinite(low), low, x.min(axis=0)), np.where(np.isfinite(high), high, x.max(axis=0))
-
-
-def _colours(count: int) -> Any:
-    import matplotlib
-
-    return matplotlib.colormaps[_COLOURS](np.linspace(1.0, 0.0, max(count, 1)))
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 24 else f"...{name[-21:]}"
 
 
 def _value_axis(axis: Any, lowest: Array, y: Array) -> None:

@@ -8,7 +8,6 @@ import sys
 import time
 from collections import deque
 from datetime import timedelta
-from types import TracebackType
 from typing import Any, Protocol, TextIO
 
 from ._typing import Array
@@ -27,9 +26,6 @@ class Pace:
 
     def __init__(self) -> None:
         self._marks: deque[tuple[float, int]] = deque()
-
-    def __bool__(self) -> bool:
-        return bool(self._marks)
 
     def add(self, now: float, count: int) -> None:
         """So many evaluations are done at that time."""
@@ -90,24 +86,17 @@ class ProgressBar:
             self.best = outcome.y
         self._show()
 
-    def begin(self, result: Result) -> None:
-        """The run begins, or goes on from there."""
-        self._take(result)
-        self._show()
-
-    def batch(self, result: Result) -> None:
-        """A batch has been learned from."""
-        self._take(result)
+    def learned(self, result: Result) -> None:
+        """The run begins, goes on, or has learned from answers."""
+        self.done, self.failed, self.best = result.nfev, result.n_failed, result.fun
+        self.doing = str(result.progress.get("doing", ""))
         self._show()
 
     def end(self, result: Result) -> None:
         """The run is over."""
-        self._take(result)
+        self._due = math.inf  # it is shown once more when it is closed
+        self.learned(result)
         self.message = result.message
-
-    def _take(self, result: Result) -> None:
-        self.done, self.failed, self.best = result.nfev, result.n_failed, result.fun
-        self.doing = str(result.progress.get("doing", ""))
 
     def _show(self) -> None:
         now = time.monotonic()
@@ -116,12 +105,8 @@ class ProgressBar:
             self._face.show(self)
             self._due = now + self._face.seconds
 
-    def __enter__(self) -> ProgressBar:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Nothing more will come."""
         self._face.close(self)
 
     @property

@@ -65,16 +65,11 @@ class Progress(View["Result"]):
         self.budget = max(self.budget, news.nfev)  # it may have been raised meanwhile
         self._pace.add(time.monotonic(), news.nfev)
 
-    @property
-    def speed(self) -> float:
-        """Evaluations per second; NaN if not known yet."""
-        return self._pace.speed
-
     def numbers(self) -> dict[str, str]:
         """The state as short texts by name."""
         if self.result is None:
             return {}
-        result, speed = self.result, self.speed
+        result, speed = self.result, self._pace.speed
         left = (self.budget - result.nfev) / speed if speed > 0 else math.nan
         return {
             "done": f"{result.nfev} of {counted(self.budget, 'evaluation')}",
@@ -190,8 +185,3 @@ class Display(Generic[Known]):
             refresh_per_second=4,
             redirect_stderr=here,
         )
-
-
-def make_display(job: Job, stream: TextIO, *, quiet: bool) -> Display[Progress]:
-    """The display of a run."""
-    return Display(Progress(job), None if quiet else stream)

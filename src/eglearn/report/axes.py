@@ -37,7 +37,7 @@ class Axis:
             return
         low, high = (min(low, 0.0), max(high, 1.0) if whole else high) if zero else (low, high)
         # Quarters: the range of two values near the largest float must not overflow. Values that differ by less than
-        # labels of some digits can tell are drawn in one place, and a single value gets a twentieth of itself around it.
+        # labels can tell are drawn in one place; a single value has a twentieth of itself around it.
         least = 0.05 if low == high else _TOLD
         spare = 0.0 if whole or tight else max(0.05 * (high / 4 - low / 4), least * max(abs(low), abs(high)) / 4)
         self.low, self.high = (low / 4 if zero else low / 4 - spare), high / 4 + spare
@@ -110,7 +110,7 @@ def written(numbers: list[tuple[int, int]], *, aligned: bool = True) -> list[str
 
 
 def _in_powers(m: int, k: int, power: int, digits: int = 0) -> str:
-    """m 10^k as a multiple of a power of ten, which stands alone for its own single digit 1."""
+    """The number m 10^k as a multiple of a power of ten, which stands alone for its own single digit 1."""
     factor = f"{m * 10.0 ** (k - power):.{digits}f}"
     ten = f"10{str(power).translate(_SUPERSCRIPTS)}"
     if power == 0 or m == 0:
