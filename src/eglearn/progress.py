@@ -18,7 +18,7 @@ _SPEED_SECONDS = 30.0  # the speed is that of the last half minute
 _MARK_SECONDS = 0.1  # between two counts that are kept for it
 _LINE_SECONDS = 5.0  # between two lines in a file
 _SHOW_SECONDS = 0.2  # between two changes of what is seen
-_BAR = 28  # columns
+_BAR, _WIDE = 28, 88  # columns: of the bar, and of a terminal with room for facts beside it
 
 
 class Pace:
@@ -172,26 +172,34 @@ class Terminal:
 
     def show(self, bar: ProgressBar) -> None:
         """Draw it."""
+        from rich.console import Group
+        from rich.text import Text
+
         if not self._live.is_started:
             self._live.start()
-        self._live.update(self._drawn(bar))
+        facts, rest = bar.facts()[:2], Text(bar.text(2), style="dim")
+        self._live.update(Group(progress_bar(self._live.console.width, bar.done, bar.budget, *facts), rest))
 
     def close(self, bar: ProgressBar) -> None:
         """Draw it for the last time."""
         self.show(bar)
         self._live.stop()
 
-    @staticmethod
-    def _drawn(bar: ProgressBar) -> Any:
-        from rich.console import Group
-        from rich.progress_bar import ProgressBar as Drawn
-        from rich.table import Table
-        from rich.text import Text
 
-        facts = bar.facts()
-        line = Table.grid(padding=(0, 2))
-        line.add_row(Drawn(total=1.0, completed=bar.share, width=_BAR), Text(facts[0]), Text(facts[1], style="bold"))
-        return Group(line, Text(bar.text(2), style="dim"))
+def progress_bar(width: int, done: float, total: float, *facts: str) -> Any:
+    """A bar, and some facts beside it, or below it in a narrow terminal."""
+    from rich.progress_bar import ProgressBar as Drawn
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    share = Drawn(total=max(total, 1), completed=done, width=min(_BAR, width))
+    if width >= _WIDE:
+        grid.add_row(share, *map(Text, facts))  # plain words, which may hold brackets
+    else:
+        grid.add_row(share)
+        grid.add_row(Text(", ".join(facts)))
+    return grid
 
 
 class Notebook:
