@@ -8,11 +8,14 @@ import sys
 import time
 from collections import deque
 from datetime import timedelta
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from ._typing import Array
 from .evaluation.base import Outcome
 from .result import Result, counted
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 _SPEED_SECONDS = 30.0  # the speed is that of the last half minute
 _MARK_SECONDS = 0.1  # between two counts that are kept for it
@@ -186,7 +189,7 @@ class Terminal:
         self._live.stop()
 
 
-def progress_bar(width: int, done: float, total: float, *facts: str) -> Any:
+def progress_bar(width: int, done: float, total: float, *facts: str) -> RenderableType:
     """A bar, and some facts beside it, or below it in a narrow terminal."""
     from rich.progress_bar import ProgressBar as Drawn
     from rich.table import Table
