@@ -96,7 +96,7 @@ def test_neighbours_on_a_coarse_grid_are_tried() -> None:
         )
 
     for seed in range(3):
-        assert made(objective, 80, sampler=EGLSampler(n_trials=80, seed=seed)).best_value < 0.1
+        assert made(objective, 80, sampler=EGLSampler(n_trials=80, seed=seed)).best_value < 1e-3
 
 
 def test_what_rounding_makes_equal_is_not_tried_twice() -> None:
@@ -169,16 +169,19 @@ def test_failed_and_pruned_trials_do_not_stop_it() -> None:
 
 def test_pruned_trials_are_not_taken_for_good() -> None:
     # What a trial reports before it is pruned is far too low here: the search must not go there.
-    def objective(trial: Trial) -> float:
+    def objective(trial: Trial, edge: float) -> float:
         x, y = trial.suggest_float("x", -5, 5), trial.suggest_float("y", -5, 5)
-        if x > 1.35:
+        if x > edge:
             trial.report(-1000.0, 0)
             raise optuna.TrialPruned
         return (x - 1.3) ** 2 + (y + 0.4) ** 2
 
-    study = made(objective, 60)
-    assert study.best_value < 1e-2
-    assert TrialState.PRUNED in {t.state for t in study.trials}
+    near = made(lambda trial: objective(trial, 1.35), 60)  # the descent meets the edge
+    assert near.best_value < 1e-6
+    assert TrialState.PRUNED in {t.state for t in near.trials}
+    far = made(lambda trial: objective(trial, 2), 100)  # restarts meet it
+    assert far.best_value < 1e-12
+    assert 0 < sum(t.state is TrialState.PRUNED for t in far.trials[50:]) < 25
 
 
 def test_when_everything_fails_it_goes_on() -> None:
@@ -212,7 +215,18 @@ def test_parameters_that_the_user_demands_are_used() -> None:
     given = points(study)
     assert given[:4] == points(asked)[:4]
     assert given[4] == {"x": 5.0, "y": 5.0}
-    assert given[5] not in given[:5]
+    assert given[5] not in given[:5]  # and learned from: the search goes on from other knowledge
+
+
+def test_a_point_is_kept_for_later_if_the_user_demands_one_of_its_coordinates() -> None:
+    asked = made(bowl, 12)
+    study = optuna.create_study(sampler=EGLSampler(n_trials=12, seed=1))
+    study.optimize(bowl, n_trials=4)
+    study.enqueue_trial({"x": 5.0})
+    study.optimize(bowl, n_trials=2)
+    given = points(study)
+    assert given[4] == {"x": 5.0, "y": points(asked)[4]["y"]}
+    assert given[5] == points(asked)[4]
 
 
 def test_the_same_point_may_come_from_somebody_else_first() -> None:

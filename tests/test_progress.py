@@ -7,6 +7,7 @@ import pty
 import re
 import subprocess
 import sys
+from contextlib import closing
 
 import nbclient
 import nbformat
@@ -97,7 +98,7 @@ def test_a_bar_moves_with_every_evaluation_and_survives_a_closed_stream():
     stream = io.StringIO()
     face = Lines(stream, in_place=False)
     face.seconds = 0.0
-    with ProgressBar(3, face) as bar:
+    with closing(ProgressBar(3, face)) as bar:
         for outcome in (Outcome(2.0), Outcome(np.nan, "no mesh"), Outcome(1.0)):
             bar.evaluated(0, np.zeros(1), outcome)
     lines = stream.getvalue().splitlines()
@@ -105,7 +106,7 @@ def test_a_bar_moves_with_every_evaluation_and_survives_a_closed_stream():
     assert "1 failed" in lines[1]
     assert "lowest value 1," in lines[2]
     stream.close()
-    with ProgressBar(3, face) as bar:
+    with closing(ProgressBar(3, face)) as bar:
         bar.evaluated(0, np.zeros(1), Outcome(1.0))
 
 

@@ -54,6 +54,23 @@ def test_valleys_are_followed_to_their_end(fun, rule):
     assert result.fun < 1e-8
 
 
+def ridge(x):  # one valley, but the first descent gets stuck on its sharp floor
+    z = ROTATION @ (x - 1)
+    return float(z[0] ** 2 + 100 * np.sqrt(np.sum(z[1:] ** 2)))
+
+
+@pytest.mark.parametrize("patience", [100, 600, 2000])
+def test_a_run_ends_so_many_evaluations_after_the_last_progress_whatever_restarts_do(patience):
+    result = minimize(ridge, BOX, budget=20_000, ftol=1e-6, patience=patience)
+    y, last, mark = result.history.y, 0, np.inf
+    for number, value in enumerate(y, start=1):
+        if value < mark - 1e-6:
+            last, mark = number, value
+    assert result.status is Status.FTOL
+    assert 0 <= result.nfev - last - patience < 30  # at the end of a batch
+    assert (result.fun < 1e-6) == (patience == 2000)  # the search after the first descent needs that long
+
+
 def test_slow_progress_counts_when_it_adds_up():
     rules = StopRules(1, ftol=1.0, patience=10)
     for i in range(100):

@@ -91,6 +91,43 @@ def test_failed_ones_are_left_out():
     assert minimize(f, BOX, budget=60, known=(X[:2], [np.nan, np.inf])).fun == minimize(f, BOX, budget=60).fun
 
 
+THERE = np.array([3.0, -3.0, 2.0, -2.0])
+CLUSTER = THERE + 0.05 * np.random.default_rng(1).standard_normal((40, 4))
+CLUSTER_Y = np.array([f(x) for x in CLUSTER])
+
+
+@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name != "igl"])
+def test_every_search_begins_at_the_best_known_point(algorithm):
+    opt = ALGORITHMS[algorithm](BOX, budget=400)
+    opt.tell(CLUSTER, CLUSTER_Y)
+    first, best = opt.ask(), CLUSTER[np.argmin(CLUSTER_Y)]
+    wide = {"gaussian-continuation": 2.0, "active-subspace": 2.5}.get(algorithm, 1.0)  # these sample far around
+    assert np.abs(np.median(first, axis=0) - best).max() < wide
+    assert np.abs(best).max() > 2.5  # and not in the middle of the box
+
+
+@pytest.mark.parametrize("algorithm", ["cma-es", "diagonal-es", "egl"])
+def test_a_narrow_cluster_of_known_points_tells_how_far_to_look(algorithm):
+    def reach(known):
+        opt = ALGORITHMS[algorithm](BOX, budget=400)
+        opt.tell(*known)
+        return np.abs(opt.ask() - opt.best_x).max()
+
+    assert reach((CLUSTER, CLUSTER_Y)) < 0.7
+    assert reach((CLUSTER[:4], CLUSTER_Y[:4])) > 0.7  # n points do not tell
+
+
+def test_cma_es_alone_learns_from_known_points_at_once():
+    """Its first batch has the minimum of a model that was learned from them."""
+    gains = []
+    for seed in range(5):
+        x = np.random.default_rng(seed).uniform(-5, 1, (40, 4))
+        y = np.array([f(point) for point in x])
+        first = minimize(f, BOX, budget=1, known=(x, y), algorithm="cma-es")
+        gains.append(first.fun / y.min())
+    assert np.median(gains) < 0.1
+
+
 def test_known_points_are_worth_more_than_the_best_of_them():
     """A model of a quadratic is learned from all of them, so that the first evaluation gains already."""
     n = 10

@@ -101,15 +101,11 @@ class RunHistory:
     def begin(self, known: tuple[Array, Array] | None, file: History | None) -> None:
         """Add points that were known before the run, and what stands in its file."""
         self.begun = [time.time()] if file is None else file.begun()
-        if known is not None:
-            self._given(*known)
-        for e in () if file is None else file.evaluations():
-            self.evaluated(e.index, e.x, e.outcome, e.at)
-
-    def _given(self, x: Array, y: Array) -> None:
-        for point, value in zip(x, y, strict=True):
+        for point, value in () if known is None else zip(*known, strict=True):
             error = None if math.isfinite(value) else "no value was given"
             self.evaluated(-1, point, Outcome(float(value), error, 0, math.nan, GIVEN), math.nan)
+        for e in () if file is None else file.evaluations():
+            self.evaluated(e.index, e.x, e.outcome, e.at)
 
     def _number_of(self, kind: int, text: str) -> int:
         texts = self._texts[kind]

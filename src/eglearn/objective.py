@@ -1,13 +1,16 @@
-"""Whatever a user calls an objective, as a function of one array."""
+"""Whatever a user calls an objective, as a function of one array; and how a store knows it again."""
 
 from __future__ import annotations
 
+import functools
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ._typing import Array
 from .evaluation import Command, load_objective
+from .store import History, StoreMismatch
 
 
 class WithArguments:
@@ -75,3 +78,49 @@ def as_function(fun: Any, args: Any = ()) -> Any:
     elif (torch := sys.modules.get("torch")) is not None and isinstance(fun, torch.nn.Module):
         fun = WithTensor(fun)
     return WithArguments(fun, args) if args else fun
+
+
+def identified(
+    fun: Callable[[Any], Any] | str | Command, fingerprint: str | None, held: History | None
+) -> dict[str, Any]:
+    """What the store remembers of an objective; raises if it holds the run of another one."""
+    if not (fingerprint is None or isinstance(fingerprint, str)):
+        raise ValueError(f"fingerprint = {fingerprint!r}: it must be a text, or None for the name of the objective")
+    now: dict[str, Any] = {"objective": _name(fun)}
+    before: Mapping[str, Any] = {} if held is None else held.environment
+    if fingerprint != "any":
+        now |= {} if fingerprint is None else {"fingerprint": fingerprint}
+        key = "fingerprint" if "fingerprint" in before or "fingerprint" in now else "objective"
+        if "objective" in before and not _same(before.get(key), now.get(key)):
+            what = "an objective with the fingerprint" if key == "fingerprint" else "the objective"
+            raise StoreMismatch(
+                f"{held and held.path} holds a run of {what} {_told(before.get(key))}, not {_told(now.get(key))}: "
+                "choose another file, or pass fingerprint='any' if the values of both are the same"
+            )
+    elif "fingerprint" in before:
+        now["fingerprint"] = before["fingerprint"]
+    return now
+
+
+def _same(before: Any, now: Any) -> bool:
+    """Whether two objectives have the same name; that of a script's module depends on who runs it."""
+    if isinstance(before, str) and isinstance(now, str):
+        modules, names = zip(before.partition(":")[::2], now.partition(":")[::2], strict=True)
+        return names[0] == names[1] and (modules[0] == modules[1] or "__main__" in modules)
+    return bool(before == now)
+
+
+def _told(name: Any) -> str:
+    return "(none)" if name is None else repr(shlex.join(name) if isinstance(name, list) else name)
+
+
+def _name(fun: Callable[[Any], Any] | str | Command) -> str | list[str]:
+    """What the store remembers of an objective: "module:function", or the words of a command."""
+    if isinstance(fun, Command):
+        return list(fun.words)
+    if isinstance(fun, str):
+        return fun
+    if isinstance(fun, functools.partial):
+        return f"{_name(fun.func)} <partial>"
+    kind = fun if hasattr(fun, "__qualname__") else type(fun)
+    return f"{kind.__module__}:{kind.__qualname__}"

@@ -49,17 +49,19 @@ def _convergence(history: RunHistory, chosen: list[int], names: list[str]) -> An
     if failed.any():
         axes.plot(
             number[failed], np.full(failed.sum(), 0.02), "|", color=_RED, transform=axes.get_xaxis_transform(),
-            label=f"failed ({failed.sum():,})",
+            label=f"failed ({failed.sum():,})", markersize=4,
         )  # fmt: skip
     _value_axis(axes.yaxis, lowest[np.isfinite(lowest)], y)
     axes.set_xlabel("evaluations")
     axes.set_ylabel("value")
-    axes.legend(frameon=False, loc="upper right")
+    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, markerscale=3)
     return axes
 
 
 def _parallel(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
     """Parallel coordinates: points evenly from the best to the worst, the best one thick."""
+    from matplotlib import pyplot
+
     axes = _figure(1, 1, max(4.0, 1.1 * len(chosen) + 1.6), 4.2)[0, 0]
     x, y = _points(history)
     order = np.argsort(y)
@@ -68,7 +70,7 @@ def _parallel(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
     low, high = _limits(history, x, chosen)
     share = (x - low) / np.where(high > low, high - low, 1.0)
     places = np.arange(len(chosen))
-    colours = _colours(len(y))
+    colours = pyplot.get_cmap(_COLOURS)(np.linspace(1.0, 0.0, len(y)))
     for i in range(len(y) - 1, 0, -1):
         axes.plot(places, share[i], color=colours[i], linewidth=0.7, alpha=0.5)
     axes.plot(places, share[0], color=_RED, linewidth=2.2, marker="o", markersize=4, label=f"best, {y[0]:.4g}")
@@ -77,7 +79,7 @@ def _parallel(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
         axes.text(place, 1.02, f"{high[place]:.3g}", ha="center", va="bottom", fontsize=8)
         axes.text(place, -0.02, f"{low[place]:.3g}", ha="center", va="top", fontsize=8)
     axes.set_xticks(places, [names[i] for i in chosen])
-    axes.tick_params(axis="x", length=0, pad=14)
+    axes.tick_params(axis="x", length=0, pad=2)
     axes.set_yticks([])
     axes.set_ylim(-0.08, 1.08)
     axes.spines[:].set_visible(False)
@@ -148,7 +150,9 @@ def _timeline(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
             linewidth=0, alpha=0.7, label="failed" if kind else None,
         )  # fmt: skip
     few = len(workers) <= 24
-    below.set_yticks(range(len(workers)) if few else [], [_short(w) for w in workers] if few else [])
+    below.set_yticks(
+        range(len(workers)) if few else [], [w if len(w) <= 24 else f"...{w[-21:]}" for w in workers] if few else []
+    )
     below.set_ylabel("" if few else f"{len(workers)} workers")
     below.set_xlabel("seconds, without pauses")
     below.set_xlim(left=0.0)
@@ -193,16 +197,6 @@ def _limits(history: RunHistory, x: Array, chosen: list[int]) -> tuple[Array, Ar
     """The bounds of coordinates; where there are none, those of the points."""
     low, high = history.low[chosen], history.high[chosen]
     return np.where(np.isfinite(low), low, x.min(axis=0)), np.where(np.isfinite(high), high, x.max(axis=0))
-
-
-def _colours(count: int) -> Any:
-    import matplotlib
-
-    return matplotlib.colormaps[_COLOURS](np.linspace(1.0, 0.0, max(count, 1)))
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 24 else f"...{name[-21:]}"
 
 
 def _value_axis(axis: Any, lowest: Array, y: Array) -> None:

@@ -8,18 +8,20 @@ import sys
 import time
 from collections import deque
 from datetime import timedelta
-from types import TracebackType
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from ._typing import Array
 from .evaluation.base import Outcome
 from .result import Result, counted
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
 _SPEED_SECONDS = 30.0  # the speed is that of the last half minute
 _MARK_SECONDS = 0.1  # between two counts that are kept for it
 _LINE_SECONDS = 5.0  # between two lines in a file
 _SHOW_SECONDS = 0.2  # between two changes of what is seen
-_BAR = 28  # columns
+_BAR, _WIDE = 28, 88  # columns: of the bar, and of a terminal with room for facts beside it
 
 
 class Pace:
@@ -27,9 +29,6 @@ class Pace:
 
     def __init__(self) -> None:
         self._marks: deque[tuple[float, int]] = deque()
-
-    def __bool__(self) -> bool:
-        return bool(self._marks)
 
     def add(self, now: float, count: int) -> None:
         """So many evaluations are done at that time."""
@@ -90,24 +89,17 @@ class ProgressBar:
             self.best = outcome.y
         self._show()
 
-    def begin(self, result: Result) -> None:
-        """The run begins, or goes on from there."""
-        self._take(result)
-        self._show()
-
-    def batch(self, result: Result) -> None:
-        """A batch has been learned from."""
-        self._take(result)
+    def learned(self, result: Result) -> None:
+        """The run begins, goes on, or has learned from answers."""
+        self.done, self.failed, self.best = result.nfev, result.n_failed, result.fun
+        self.doing = str(result.progress.get("doing", ""))
         self._show()
 
     def end(self, result: Result) -> None:
         """The run is over."""
-        self._take(result)
+        self._due = math.inf  # it is shown once more when it is closed
+        self.learned(result)
         self.message = result.message
-
-    def _take(self, result: Result) -> None:
-        self.done, self.failed, self.best = result.nfev, result.n_failed, result.fun
-        self.doing = str(result.progress.get("doing", ""))
 
     def _show(self) -> None:
         now = time.monotonic()
@@ -116,12 +108,8 @@ class ProgressBar:
             self._face.show(self)
             self._due = now + self._face.seconds
 
-    def __enter__(self) -> ProgressBar:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Nothing more will come."""
         self._face.close(self)
 
     @property
@@ -187,26 +175,34 @@ class Terminal:
 
     def show(self, bar: ProgressBar) -> None:
         """Draw it."""
+        from rich.console import Group
+        from rich.text import Text
+
         if not self._live.is_started:
             self._live.start()
-        self._live.update(self._drawn(bar))
+        facts, rest = bar.facts()[:2], Text(bar.text(2), style="dim")
+        self._live.update(Group(progress_bar(self._live.console.width, bar.done, bar.budget, *facts), rest))
 
     def close(self, bar: ProgressBar) -> None:
         """Draw it for the last time."""
         self.show(bar)
         self._live.stop()
 
-    @staticmethod
-    def _drawn(bar: ProgressBar) -> Any:
-        from rich.console import Group
-        from rich.progress_bar import ProgressBar as Drawn
-        from rich.table import Table
-        from rich.text import Text
 
-        facts = bar.facts()
-        line = Table.grid(padding=(0, 2))
-        line.add_row(Drawn(total=1.0, completed=bar.share, width=_BAR), Text(facts[0]), Text(facts[1], style="bold"))
-        return Group(line, Text(bar.text(2), style="dim"))
+def progress_bar(width: int, done: float, total: float, *facts: str) -> RenderableType:
+    """A bar, and some facts beside it, or below it in a narrow terminal."""
+    from rich.progress_bar import ProgressBar as Drawn
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    share = Drawn(total=max(total, 1), completed=done, width=min(_BAR, width))
+    if width >= _WIDE:
+        grid.add_row(share, *map(Text, facts))  # plain words, which may hold brackets
+    else:
+        grid.add_row(share)
+        grid.add_row(Text(", ".join(facts)))
+    return grid
 
 
 class Notebook:

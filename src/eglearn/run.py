@@ -7,7 +7,6 @@ import inspect
 import logging
 import math
 import os
-import shlex
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
@@ -25,13 +24,13 @@ from .evaluation.interrupts import calls, handled, keeps, pending
 from .history import RunHistory
 from .loop import RunLoop, WorkersLost
 from .narration import Narrator
-from .objective import as_function
+from .objective import as_function, identified
 from .progress import ProgressBar
 from .result import Result, Status
 from .search.base import default_batch
 from .settings import Settings
 from .stop_rules import StopRules
-from .store import History, KeepX, Store, StoreError, StoreMismatch
+from .store import History, KeepX, Store, StoreError
 from .store.layout import to_text
 from .warm_start import read_known
 
@@ -144,9 +143,9 @@ def minimize(
     xtol : float, array-like (n,) or None
         Stop if no coordinate of the best point has moved by more than this for ``patience`` evaluations.
     patience : int or None
-        How many evaluations that is; None is 20 (n + 20). Without ``ftol`` and ``xtol``, the run stops if there was no
-        lower value at all for so many evaluations. All three are off unless given: the search then looks for better
-        minima until the budget is used.
+        How many evaluations that is, restarts included; None is 20 (n + 20). Without ``ftol`` and ``xtol``, the run
+        stops if there was no lower value at all for so many evaluations. All three are off unless given: the search
+        then looks for better minima until the budget is used.
     known : (X, y) or None
         Points (k, n) inside the bounds and their values (k,) that you have already. The search is told of them before
         its first batch; they do not count against the budget. The best of them may be the result.
@@ -218,16 +217,16 @@ def minimize(
                 "settings": optimiser.settings.state(),
                 **({} if told is None else {"known": {"x": told[0], "y": told[1]}}),
             }
-            environment = optimiser.state()["made_with"] | _objective(fun, fingerprint, before)
+            environment = optimiser.state()["made_with"] | identified(fun, fingerprint, before)
             file = stack.enter_context(Store(store, identity, environment, keep_x, about))
             if file.budgets[0] != optimiser.budget:
                 optimiser = make(budget=file.budgets[0])
         if told is not None:
             optimiser.tell(*told)
             rules.given_before(*told)
-        bar = stack.enter_context(ProgressBar(int(budget))) if progress else None
+        bar = stack.enter_context(closing(ProgressBar(int(budget)))) if progress else None
         listeners: list[Callable[[Result], None]] = [narrator.batch] if narrator.talks else []
-        listeners += [each for each in (None if bar is None else bar.batch, report) if each is not None]
+        listeners += [each for each in (None if bar is None else bar.learned, report) if each is not None]
         limits = {"target": target, "max_seconds": max_seconds, **rules.limits}
         loop = RunLoop(
             optimiser,
@@ -250,7 +249,7 @@ def minimize(
             loop.resume()
             narrator.begin(loop.optimiser.nfev, loop.found, 0 if told is None else len(told[1]))
             if bar is not None:
-                bar.begin(loop.result(Status.RUNNING))
+                bar.learned(loop.result(Status.RUNNING))
             status = rules.status()
             if target is not None and loop.found <= target:  # reached before, if the run is resumed
                 status = Status.TARGET
@@ -307,52 +306,6 @@ def _held(store: str | os.PathLike[str] | None) -> History | None:
     with suppress(StoreError):
         return History(store) if store is not None and Path(store).exists() else None
     return None
-
-
-def _objective(
-    fun: Callable[[Any], Any] | str | Command, fingerprint: str | None, held: History | None
-) -> dict[str, Any]:
-    """What the store remembers of an objective; raises if it holds the run of another one."""
-    if not (fingerprint is None or isinstance(fingerprint, str)):
-        raise ValueError(f"fingerprint = {fingerprint!r}: it must be a text, or None for the name of the objective")
-    now: dict[str, Any] = {"objective": _name(fun)}
-    before: Mapping[str, Any] = {} if held is None else held.environment
-    if fingerprint != "any":
-        now |= {} if fingerprint is None else {"fingerprint": fingerprint}
-        key = "fingerprint" if "fingerprint" in before or "fingerprint" in now else "objective"
-        if "objective" in before and not _same(before.get(key), now.get(key)):
-            what = "an objective with the fingerprint" if key == "fingerprint" else "the objective"
-            raise StoreMismatch(
-                f"{held and held.path} holds a run of {what} {_told(before.get(key))}, not {_told(now.get(key))}: "
-                "choose another file, or pass fingerprint='any' if the values of both are the same"
-            )
-    elif "fingerprint" in before:
-        now["fingerprint"] = before["fingerprint"]
-    return now
-
-
-def _same(before: Any, now: Any) -> bool:
-    """Whether two objectives have the same name; that of a script's module depends on who runs it."""
-    if isinstance(before, str) and isinstance(now, str):
-        modules, names = zip(before.partition(":")[::2], now.partition(":")[::2], strict=True)
-        return names[0] == names[1] and (modules[0] == modules[1] or "__main__" in modules)
-    return bool(before == now)
-
-
-def _told(name: Any) -> str:
-    return "(none)" if name is None else repr(shlex.join(name) if isinstance(name, list) else name)
-
-
-def _name(fun: Callable[[Any], Any] | str | Command) -> str | list[str]:
-    """What the store remembers of an objective: "module:function", or the words of a command."""
-    if isinstance(fun, Command):
-        return list(fun.words)
-    if isinstance(fun, str):
-        return fun
-    if isinstance(fun, functools.partial):
-        return f"{_name(fun.func)} <partial>"
-    kind = fun if hasattr(fun, "__qualname__") else type(fun)
-    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _check_on_error(on_error: Any) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -365,3 +366,12 @@ def test_report(inside, folder, monkeypatch):
     monkeypatch.setattr(markdown, "write_markdown", lambda paths, page: sources.append([p.name for p in paths]) or page)
     assert inside("bench", "report", "out", "other", "--markdown", "docs/coco.md")[1] == "docs/coco.md written\n"
     assert sources == [["out", "other"]]
+
+
+def test_stored_runs_of_both_kinds_are_told_apart():
+    from eglearn_lab.cli.bench_wild import is_suite_folder
+
+    results = Path(__file__).parents[3] / "results"
+    assert is_suite_folder(results / "wild")
+    assert not is_suite_folder(results / "coco-784")
+    assert not is_suite_folder(results / "coco" / "noisy")

@@ -211,7 +211,7 @@ class Auto(Search):
 
     def hear(self, u: Array, y: Array) -> None:
         """Points from elsewhere; under noise they are left aside, since a single value tells little."""
-        super().hear(u, y)
+        self._note_best(u, y)
         self.scout.lost, self.scout.over = False, True
         self._hear(u, y)
 

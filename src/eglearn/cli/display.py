@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic, TextIO, TypeVar
 
-from ..progress import Pace, duration, number
+from ..progress import Pace, duration, number, progress_bar
 from ..result import counted
 from .errors import visible
 from .job import Job
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..result import Result
 
 _LINE_SECONDS = 5.0
-_WIDE, _PAIR = 88, 27  # columns of a terminal: for the bar and the facts in one line, for a name and a number
+_PAIR = 27  # columns of a terminal for a name and a number
 
 News = TypeVar("News")
 
@@ -65,16 +65,11 @@ class Progress(View["Result"]):
         self.budget = max(self.budget, news.nfev)  # it may have been raised meanwhile
         self._pace.add(time.monotonic(), news.nfev)
 
-    @property
-    def speed(self) -> float:
-        """Evaluations per second; NaN if not known yet."""
-        return self._pace.speed
-
     def numbers(self) -> dict[str, str]:
         """The state as short texts by name."""
         if self.result is None:
             return {}
-        result, speed = self.result, self.speed
+        result, speed = self.result, self._pace.speed
         left = (self.budget - result.nfev) / speed if speed > 0 else math.nan
         return {
             "done": f"{result.nfev} of {counted(self.budget, 'evaluation')}",
@@ -108,7 +103,7 @@ class Progress(View["Result"]):
         texts = self.numbers()
         if self.result is None or not texts:
             return Group(head, Text(f"{elapsed} gone, no new value yet", style="dim"))
-        share = bar(width, self.result.nfev, self.budget, texts["done"], f"{elapsed} gone", texts["left"])
+        share = progress_bar(width, self.result.nfev, self.budget, texts["done"], f"{elapsed} gone", texts["left"])
         table = Table.grid(padding=(0, 2))
         pairs = max(1, min(3, (width + 2) // _PAIR))
         for _ in range(pairs):
@@ -125,22 +120,6 @@ class Progress(View["Result"]):
 def _extent(progress: Mapping[str, float]) -> str:
     """What tells how far a search has come: the size of its region, or how often it began again."""
     return "restarts" if "restarts" in progress else "region"
-
-
-def bar(width: int, done: float, total: float, *facts: str) -> RenderableType:
-    """A bar, and some facts beside it, or below it in a narrow terminal."""
-    from rich.progress_bar import ProgressBar
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table.grid(padding=(0, 2))
-    share = ProgressBar(total=max(total, 1), completed=done, width=min(28, width))
-    if width >= _WIDE:
-        grid.add_row(share, *map(Text, facts))  # plain words, which may hold brackets
-    else:
-        grid.add_row(share)
-        grid.add_row(Text(", ".join(facts)))
-    return grid
 
 
 Known = TypeVar("Known", bound=View[Any])
@@ -190,8 +169,3 @@ class Display(Generic[Known]):
             refresh_per_second=4,
             redirect_stderr=here,
         )
-
-
-def make_display(job: Job, stream: TextIO, *, quiet: bool) -> Display[Progress]:
-    """The display of a run."""
-    return Display(Progress(job), None if quiet else stream)

@@ -20,16 +20,8 @@ from .options import Given, make_settings, read_bounds
 from .trust import ask_for_trust, signature
 
 _CHANGEABLE = (
-    "workers",
-    "timeout",
-    "retries",
-    "vectorized",
-    "keep_x",
-    "target",
-    "max_seconds",
-    "ftol",
-    "xtol",
-    "patience",
+    *("workers", "timeout", "retries", "vectorized", "keep_x"),
+    *("target", "max_seconds", "ftol", "xtol", "patience"),
 )
 
 

@@ -10,13 +10,13 @@ import shlex
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, TextIO
 
 from ..result import Result, Status
 from ..run import minimize
 from ..store import History, StoreError
-from .display import make_display
+from .display import Display, Progress
 from .errors import ALL_FAILED, ERROR, INTERRUPTED, STORE, Failure, Usage, visible
 from .job import Job
 
@@ -37,9 +37,9 @@ _GO_ON = {
 def execute(job: Job, *, quiet: bool, as_json: bool) -> int:
     """Minimise, print the result, and return the exit code."""
     logging.basicConfig(format="eglearn: %(message)s", level=logging.WARNING, handlers=[_Log()])
-    with _json_only() if as_json else _as_it_is() as out:
+    with _json_only() if as_json else nullcontext(sys.stdout) as out:
         job.check()
-        display = make_display(job, sys.stderr if as_json else sys.stdout, quiet=quiet)
+        display = Display(Progress(job), None if quiet else sys.stderr if as_json else sys.stdout)
         try:
             with display.shown():
                 result = minimize(job.objective, callback=display, about=job.changeable, **job.arguments)
@@ -79,11 +79,6 @@ class _Log(logging.StreamHandler[TextIO]):
         """Write a line."""
         self.stream = sys.stderr
         super().emit(record)
-
-
-@contextmanager
-def _as_it_is() -> Iterator[TextIO]:
-    yield sys.stdout
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import math
 import os
 import shlex
@@ -11,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms import ALGORITHMS, EGL
-from ..control import is_running
 from ..progress import duration, number
+from ..report.record import Record
 from ..result import Status, counted
 from ..store import History
 from .running import plain, point, recommended
@@ -23,72 +21,45 @@ _SPEED_SECONDS = 60.0  # the speed is that of the last minute of work
 
 def summarise(path: str) -> dict[str, Any]:
     """What the file tells about the run, as JSON data; the run may be going on."""
-    history = History(path)
-    end, progress = history.result() or {}, history.progress()
-    last = progress[-1] if progress else {}
-    times: list[float] = []
-    count = failures = 0
-    first_error, best, x = None, math.inf, None
-    for evaluation in history.evaluations():
-        y, error, *_ = evaluation.outcome
-        count += 1
-        if error is not None:
-            failures += 1
-            first_error = first_error or error
-        elif y < best:
-            best, x = y, evaluation.x
-        if math.isfinite(evaluation.at):
-            times.append(evaluation.at)
-    if x is None and end.get("fun") == best:  # not kept, but known at the end
-        x = end["x"]
-    known = end.get("progress", last)
-    algorithm = ALGORITHMS.get(history.identity.get("algorithm", ""), EGL)
-    worked = _without_pauses(times, history)
-    begun = bisect.bisect_left(worked, worked[-1] - _SPEED_SECONDS) if worked else 0
-    span = worked[-1] - worked[begun] if worked else 0.0
+    run = Record(History(path))
+    end, last = run.result or {}, run.progress[-1] if run.progress else {}
+    identity, algorithm, at = run.identity, run.algorithm, run.at[np.isfinite(run.at)]
+    worked = at - sum((np.where(at >= stop, stop - begin, 0.0) for begin, stop in run.history.pauses(at)), 0.0)
+    recent = worked[worked >= worked[-1] - _SPEED_SECONDS] if len(at) else worked
+    span = float(recent[-1] - recent[0]) if len(at) else 0.0
     data = {
         "store": path,
-        "status": _status(history, end),
-        "objective": history.environment.get("objective"),
-        "algorithm": history.identity.get("algorithm"),
-        "model": history.identity.get("settings", {}).get("model") if algorithm.uses("model") else None,
-        "best": best,
-        "x": x,
-        "noisy": known.get("noisy") == 1,
+        "status": _status(run),
+        "objective": run.environment.get("objective"),
+        "algorithm": identity.get("algorithm"),
+        "model": identity.get("settings", {}).get("model") if algorithm.uses("model") else None,
+        "best": run.best,
+        "x": run.best_x(),
+        "noisy": run.noisy,
         "x_favorite": end.get("x_favorite"),
-        "candidate": known.get("candidate"),
-        "evaluations": count,
-        "budget": history.identity.get("budget"),
-        "width": history.identity.get("width", 1),
-        "failures": failures,
-        "first_error": first_error,
+        "candidate": run.favorite,
+        "evaluations": len(run.y),
+        "budget": identity.get("budget"),
+        "width": identity.get("width", 1),
+        "failures": int(run.failed.sum()),
+        "first_error": next(iter(run.errors), None),
         "region": last.get("region"),
         "restarts": last.get("restarts"),
         "epsilon": last.get("epsilon"),
-        "evaluations_a_second": (len(worked) - begun - 1) / span if span > 0 else None,
-        "seconds_evaluating": math.fsum(row.get("seconds_evaluating", 0.0) for row in progress),
-        "seconds_learning": math.fsum(row.get("seconds_learning", 0.0) for row in progress),
-        "last_written": times[-1] if times else os.stat(path).st_mtime,
+        "evaluations_a_second": (len(recent) - 1) / span if span > 0 else None,
+        "seconds_evaluating": math.fsum(row.get("seconds_evaluating", 0.0) for row in run.progress),
+        "seconds_learning": math.fsum(row.get("seconds_learning", 0.0) for row in run.progress),
+        "last_written": float(at[-1]) if len(at) else os.stat(path).st_mtime,
     }
     return {name: plain(value) for name, value in data.items()}
 
 
-def _without_pauses(times: list[float], history: History) -> list[float]:
-    """Times of arrival as if the run had been continued at once whenever it was stopped."""
-    at = np.array(times)
-    shift = np.zeros(len(at))
-    for begin, end in history.pauses(at):
-        shift[at >= end] += end - begin
-    worked: list[float] = (at - shift).tolist()
-    return worked
-
-
-def _status(history: History, end: dict[str, Any]) -> str:
+def _status(run: Record) -> str:
     """Whether it is going on, else how it ended."""
-    if is_running(history):
-        return f"{'running' if history.paused() is None else 'paused'} ({history.holder()})"
-    if end:
-        return Status(end["status"]).name
+    if run.running:
+        return f"{'paused' if run.waits else 'running'} ({run.history.holder()})"
+    if run.result:
+        return Status(run.result["status"]).name
     return "stopped without a result: resume it"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from .._typing import Array
 
 _QUARTER = float(np.finfo(float).max) / 4
+_TOLD = 1e-7  # differences, by the size of the values
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -35,8 +36,10 @@ class Axis:
             self.low, self.high = low - spare, high + spare
             return
         low, high = (min(low, 0.0), max(high, 1.0) if whole else high) if zero else (low, high)
-        # Quarters: the range of two values near the largest float must not overflow.
-        spare = 0.0 if whole or tight else max(0.05 * (high / 4 - low / 4), 1e-9 * max(abs(low), abs(high)) / 4)
+        # Quarters: the range of two values near the largest float must not overflow. Values that differ by less than
+        # labels can tell are drawn in one place; a single value has a twentieth of itself around it.
+        least = 0.05 if low == high else _TOLD
+        spare = 0.0 if whole or tight else max(0.05 * (high / 4 - low / 4), least * max(abs(low), abs(high)) / 4)
         self.low, self.high = (low / 4 if zero else low / 4 - spare), high / 4 + spare
         if not self.low < self.high:
             self.low, self.high = self.low - 0.25, self.high + 0.25
@@ -87,29 +90,29 @@ def _nice(step: float) -> tuple[int, int]:
 def written(numbers: list[tuple[int, int]], *, aligned: bool = True) -> list[str]:
     """Numbers m 10^k as labels of one axis, all in one style: 0.002 or 20,000 if all fit, else 2×10⁻⁹.
 
-    Aligned ones have the same number of decimals.
+    Aligned ones have the same number of decimals, and the same power of ten.
 
     Examples
     --------
     >>> written([(0, 3), (5, 3), (10, 3)]), written([(0, -1), (5, -1), (10, -1)])
     (['0', '5,000', '10,000'], ['0.0', '0.5', '1.0'])
-    >>> written([(1, -9), (1, 0)]), written([(-15, 7), (20, 7)])
-    (['10⁻⁹', '1'], ['-1.5×10⁸', '2×10⁸'])
+    >>> written([(1, -9), (1, 0)], aligned=False), written([(-15, 7), (20, 7)])
+    (['10⁻⁹', '1'], ['-1.5×10⁸', '2.0×10⁸'])
     """
     sizes = [len(str(abs(m))) + k for m, k in numbers if m]  # digits before the point
     if all(-2 <= size <= 7 for size in sizes) and all(k >= -7 for _, k in numbers):
         most = max((-k for _, k in numbers), default=0)
         return [f"{m * 10.0**k:,.{max(most if aligned else -k, 0)}f}" for m, k in numbers]
-    return [_in_powers(m, k) for m, k in numbers]
+    if not aligned:
+        return [_in_powers(m, k, len(str(abs(m))) + k - 1) for m, k in numbers]
+    digits = max(max(sizes) - 1 - k for m, k in numbers if m)
+    return [_in_powers(m, k, max(sizes) - 1, digits) for m, k in numbers]
 
 
-def _in_powers(m: int, k: int) -> str:
-    digits = str(abs(m)).rstrip("0")
-    if not digits:
-        return "0"
-    power = k + len(str(abs(m))) - 1
-    sign, point = "-" if m < 0 else "", f"{digits[0]}.{digits[1:]}" if len(digits) > 1 else digits
-    if power == 0:
-        return f"{sign}{point}"
+def _in_powers(m: int, k: int, power: int, digits: int = 0) -> str:
+    """The number m 10^k as a multiple of a power of ten, which stands alone for its own single digit 1."""
+    factor = f"{m * 10.0 ** (k - power):.{digits}f}"
     ten = f"10{str(power).translate(_SUPERSCRIPTS)}"
-    return f"{sign}{ten}" if point == "1" else f"{sign}{point}×{ten}"
+    if power == 0 or m == 0:
+        return "0" if m == 0 else factor
+    return ten if factor == "1" else f"{factor}×{ten}"

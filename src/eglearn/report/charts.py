@@ -123,8 +123,13 @@ def drawing(parts: Sequence[Html], x_ticks: Ticks, y_ticks: Ticks, stops: dict[s
     svg = tag("svg", tag("path", d="".join(grid), class_="grid"), *parts, viewBox="0 0 1000 1000",
               preserveAspectRatio="none", role="img", aria_label=words)  # fmt: skip
     labels = [tag("span", text, class_="y", style=f"top:{100 - 100 * p:.2f}%") for p, text in y_ticks]
-    labels += [tag("span", text, class_="x", style=f"left:{100 * p:.2f}%") for p, text in x_ticks]
-    return tag("div", svg, *labels, data(stops), class_="plot", tabindex=0)
+    labels += [
+        tag("span", text, class_="x end" if p > 0.9 and len(text) > 7 else "x", style=f"left:{100 * p:.2f}%")
+        for p, text in x_ticks
+    ]
+    longest = max((len(text) for _, text in y_ticks), default=0)
+    room = f"margin-left:{7 * longest + 7}px" if longest > 6 else None  # else that of the style sheet
+    return tag("div", svg, *labels, data(stops), class_="plot", tabindex=0, style=room)
 
 
 def _drawn(c: Curve, x_axis: Axis, y_axis: Axis, base: Array | float) -> Html:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
-from ..control import is_running
 from ..result import Status, counted
 from ..store import History
 from ..store.copying import replacement
@@ -115,9 +114,8 @@ def header(run: Record) -> Html:
     identity, used, failed = run.identity, len(run.y), int(run.failed.sum())
     budget = identity.get("budget")
     share = min(1.0, used / budget) if budget else 0.0
-    if is_running(run.history):
-        waits = run.history.paused() is not None
-        name, kind, message = "paused" if waits else "running", "", "The run is in progress."
+    if run.running:
+        name, kind, message = "paused" if run.waits else "running", "", "The run is in progress."
     elif run.result is None:
         name, kind, message = "not finished", "", "The run was stopped before its end, and can be resumed."
     else:

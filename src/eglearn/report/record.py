@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from .._typing import Array
 from ..algorithms import ALGORITHMS, EGL
+from ..control import is_running
 from ..store import History
 
 
@@ -51,6 +52,8 @@ class Record:
         self.y[self.failed | ~np.isfinite(self.y)] = np.nan
         self.progress = history.progress()
         self.result = history.result()
+        self.running = is_running(history)
+        self.waits = self.running and history.paused() is not None
 
     @cached_property
     def best_index(self) -> int | None:

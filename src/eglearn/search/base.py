@@ -158,8 +158,10 @@ class Search(Stateful, ABC):
         """
 
     def hear(self, u: Array, y: Array) -> None:
-        """Take in points (k, n) from elsewhere and their finite values; alone, only the best of them counts."""
-        self._note_best(u, y)
+        """Take in points (k, n) from elsewhere and their finite values; before it has asked, it begins at the best."""
+        if self._note_best(u, y) and self.asked == 0:
+            self._begin(self.best_u)
+            self._derive()
 
     def extend(self, more: int) -> None:
         """There are so many more evaluations than it was planned for."""
@@ -233,6 +235,12 @@ class BatchSearch(Search):
     def __init__(self, *args: Any, **rest: Any) -> None:
         self.batch = None
         super().__init__(*args, **rest)
+
+    def hear(self, u: Array, y: Array) -> None:
+        """A batch of which nothing was handed out is made anew."""
+        if self.asked == 0:
+            self.batch = None
+        super().hear(u, y)
 
     def natural(self) -> int:
         """The rest of the batch."""
@@ -353,6 +361,18 @@ class ModelSearch(BatchSearch):
         self._model = self._make_model(np.random.default_rng(0))  # what it draws is replaced
         self._model.load_state(state["model"])
         return self
+
+
+def spread(u: Array, y: Array) -> float:
+    """How far the best tenth of some points, or the n + 1 best, are from the best in a coordinate: a root mean square.
+
+    Infinite if there are fewer: then they do not tell where it is worth looking.
+    """
+    n = u.shape[1]
+    if len(y) <= n:
+        return math.inf
+    best = u[np.argsort(y, kind="stable")[: max(n + 1, len(y) // 10)]]
+    return math.sqrt(float(np.mean((best[1:] - best[0]) ** 2))) or math.inf
 
 
 def indistinct(u: Array) -> bool:

@@ -13,7 +13,7 @@ from ..learning.recombination import Rates, expected_length, log_weights, ranked
 from ..learning.samplers import folded
 from ..learning.steps import ball_step, length
 from ..settings import BELOW_ONE, FLAG, Settings, or_none, setting, whole
-from .base import Reason, SamplingSearch, default_batch
+from .base import Reason, SamplingSearch, default_batch, spread
 from .stopping import reason_to_stop
 
 
@@ -134,11 +134,23 @@ class CMAES(SamplingSearch):
         self._adapt(u[order[: int(good.sum())]], int(np.argmin(order)) if injected and good[0] else None)
         if wins and self.trust >= 1:
             self.mean = u[0].copy()
-        if self._uses_model:
-            size = self.settings.remembered * self.model.settings.count(self.n)
-            self.u, self.y = np.vstack([self.u, inside[good]])[-size:], np.concatenate([self.y, y[good]])[-size:]
+        self._remember(inside[good], y[good])
         self.injected = self._model_point() if self._asks_model() else None
         self.done = self._reason_to_stop(y[good])
+
+    def _remember(self, u: Array, y: Array) -> None:
+        if self._uses_model:
+            size = self.settings.remembered * self.model.settings.count(self.n)
+            self.u, self.y = np.vstack([self.u, u])[-size:], np.concatenate([self.y, y])[-size:]
+
+    def hear(self, u: Array, y: Array) -> None:
+        """Points from elsewhere are samples of the model; at the beginning, it and their spread tell where to look."""
+        super().hear(u, y)
+        order = np.argsort(-y, kind="stable")
+        self._remember(u[order], y[order])
+        if self.asked == 0:
+            self.sigma = min(self.sigma, spread(u, y))
+            self.injected = self._model_point() if self._asks_model() else None
 
     def _after_failure(self) -> None:
         """Nothing was learned: back to what worked, and closer."""

@@ -134,6 +134,13 @@ class GaussianContinuation(BatchSearch):
         newest = self.y[-max(count, self._m) :]
         return float(np.nanmedian(newest)) if np.isfinite(newest).any() else math.nan
 
+    def hear(self, u: Array, y: Array) -> None:
+        """Points from elsewhere are samples of the field, or of the descent."""
+        super().hear(u, y)
+        if self.descent is not None:
+            self.descent.hear(u, y)
+        self.u, self.y = np.vstack([self.u, u])[-self._memory :], np.append(self.y, y)[-self._memory :]
+
     def _propose(self) -> Array:
         """Mirrored samples around the centre."""
         if self.descent is not None:

@@ -12,7 +12,7 @@ from ..learning.recombination import Rates, expected_length, ranked, score_weigh
 from ..learning.samplers import folded
 from ..learning.steps import length
 from ..settings import BELOW_ONE, FLAG, FRACTION, Settings, or_none, setting, whole
-from .base import Reason, SamplingSearch, default_batch
+from .base import Reason, SamplingSearch, default_batch, spread
 from .stopping import reason_to_stop
 
 
@@ -84,6 +84,12 @@ class DiagonalES(SamplingSearch):
     def favorite_u(self) -> Array | None:
         """The mean if values are noisy."""
         return self.mean if self.settings.noisy else None
+
+    def hear(self, u: Array, y: Array) -> None:
+        """At the beginning, the spread of points from elsewhere tells how far to look."""
+        super().hear(u, y)
+        if self.asked == 0:
+            self.sigma = min(self.sigma, spread(u, y))
 
     def _scaled(self, steps: Array, factor: float) -> Array:
         """M applied to steps (k, n) or (n,), if the factor is ``shortening``; if it is its inverse, that of M."""

@@ -17,7 +17,7 @@ from ..learning.samplers import sampler
 from ..learning.shape import stretch
 from ..learning.steps import gradient_step, newton_step
 from ..learning.values import exponent_of, in_units
-from .base import ModelSearch, Reason, indistinct
+from .base import ModelSearch, Reason, indistinct, spread
 from .egl_settings import EGLSettings, ZoomSettings
 
 # Squares of values below 2^450, and sums of many of them, are far from the largest float, 2^1024.
@@ -90,8 +90,12 @@ class GradientLearning(ModelSearch):
         return np.vstack([self.region.to_u(self.candidate), samples])
 
     def hear(self, u: Array, y: Array) -> None:
-        """Points from elsewhere are a batch of their own."""
+        """Points from elsewhere are a batch of their own; at the beginning, only those near the best of them."""
         super().hear(u, y)
+        if self.asked == 0:
+            self.epsilon = min(self.epsilon, math.sqrt(self.n) * spread(u, y))
+            near = np.linalg.norm(self.region.to_z(u) - self.candidate, axis=1) <= self.epsilon
+            u, y = u[near], y[near]
         if len(y) > 1:
             self.memory.add(u, y, self.region)
 

@@ -76,7 +76,7 @@ class Live:
     def _draw(self, history: History) -> None:
         begun = time.monotonic()
         run = Record(history)
-        self._drawn = join(header(run), _controls(history, wishes(self.path), len(run.y)), *cards(run))
+        self._drawn = join(header(run), _controls(run, wishes(self.path)), *cards(run))
         self._due = time.monotonic() + max(_LEAST_SECONDS, _SHARE * (time.monotonic() - begun))
 
     def wish(self, told: Any) -> None:
@@ -105,20 +105,21 @@ def _budget(history: History, told: Wishes) -> int:
     return max(budget if isinstance(budget, int) else 0, told.budget)
 
 
-def _controls(history: History, told: Wishes, used: int) -> Html:
+def _controls(run: Record, told: Wishes) -> Html:
     """The card with buttons; without a process that would obey, what to type instead."""
-    if not is_running(history):
+    history = run.history
+    if not run.running:
         budget = history.identity.get("budget")
         words = ["eglearn", "resume", str(history.path)]
-        words += ["--budget", str(2 * budget)] if isinstance(budget, int) and used >= budget else []
+        words += ["--budget", str(2 * budget)] if isinstance(budget, int) and len(run.y) >= budget else []
         note = "No process is writing this file, so there is nothing to control. To continue the run:"
         return tag("section", tag("h2", "Not running"), tag("p", note, class_="note"),
                    tag("pre", tag("code", shlex.join(words))), id="controls", class_="card wide")  # fmt: skip
-    paused, budget = history.paused() is not None, _budget(history, told)
+    budget = _budget(history, told)
     state, note = "Running", "A wish is taken up after the current batch."
     if told.stop:
         state, note = "Stopping", "The run ends after the current batch, and can be resumed."
-    elif paused:
+    elif run.waits:
         state, note = "Paused", "Nothing new is evaluated until the run goes on."
     elif told.pause:
         state, note = "Pausing", "The run waits after the current batch."

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eglearn.cli.display import Display, View, bar
+from eglearn.cli.display import Display, View
 from eglearn.cli.errors import ALL_FAILED, STORE, Failure
-from eglearn.progress import duration
+from eglearn.progress import duration, progress_bar
 from eglearn.result import counted
 
 from .bench_grid import Grid
@@ -74,7 +74,7 @@ class Board(View["Progress"]):
         from rich.console import Group
         from rich.text import Text
 
-        share = bar(width, self.done, self.total, *self._facts())
+        share = progress_bar(width, self.done, self.total, *self._facts())
         return Group(share, Text(self._last, "dim", no_wrap=True, overflow="ellipsis"))
 
 

@@ -25,7 +25,7 @@ def is_suite_folder(path: Path) -> bool:
     from ..bench.wild_runs import load_runs
 
     try:
-        return path.is_dir() and len(load_runs(path)) > 0
+        return path.is_dir() and any(row["suite"] in own_suites() for row in load_runs(path)[:1])
     except (ValueError, KeyError, TypeError):  # other columns: runs on COCO's problems
         return False
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from eglearn.cli.display import Display, View, bar
+from eglearn.cli.display import Display, View
 from eglearn.cli.errors import Usage
+from eglearn.progress import progress_bar
 
 from ..experiments.base import Outcome, duration, experiments, find_experiment, verdict, write_page
 from ..experiments.base import run_experiment as run
@@ -114,4 +115,4 @@ class _Share(View[tuple[float, str]]):
     def render(self, width: int) -> RenderableType:
         """The same with a bar."""
         # As Text: the words are plain and may hold brackets.
-        return bar(width, self.share, 1.0, self.name, f"{self.share:4.0%}", self.text)
+        return progress_bar(width, self.share, 1.0, self.name, f"{self.share:4.0%}", self.text)
