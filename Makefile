@@ -7,7 +7,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 run: .venv/run
 	OMP_NUM_THREADS=1 $(PY) examples/rippled_bowl.py
 
-test: lint types unit wheel-check
+# Types and wheels take one core each, the tests two.
+test: lint
+	$(MAKE) --output-sync -j 2 types wheel-check
+	$(MAKE) unit
 
 lint: .venv/dev
 	$(PY) -m ruff check .
@@ -17,18 +20,18 @@ types: .venv/dev
 	$(PY) -m mypy
 
 unit: .venv/dev .venv/faces
-	OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2
+	OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist worksteal
 
 wheel-check: .venv/dev
 	$(PY) tests/wheel_check.py
 
-# What is too slow for every landing: a hundred kills instead of twenty, a fault at every operation on a file, a power cut
+# What is too slow for every landing: a hundred kills instead of eight, a fault at every operation on a file, a power cut
 # after each, thousands of damaged files. The last line says how many faults were survived.
 SOAK := tests/store/test_faults.py tests/store/test_damage.py tests/store/test_processes.py tests/test_run.py \
-  tests/test_flight.py
+  tests/test_flight.py tests/test_signals.py tests/auto/test_in_flight.py
 soak: .venv/dev
 	EGLEARN_SOAK=1 EGLEARN_KILLS=100 EGLEARN_ROUNDS=300 OMP_NUM_THREADS=1 $(PY) -m pytest -q --timeout=3000 $(SOAK) \
-	  -k "faults or damage or moment or killed"
+	  -k "faults or damage or moment or killed or ctrl_c or state"
 
 bench: .venv/dev
 	$(PY) benchmarks/gradient_quality.py

@@ -26,7 +26,7 @@ from eglearn.serialize import dumps, loads
 from eglearn.store import History, Store, StoreMismatch
 
 BOX = [(-5, 5)] * 4
-KILLS = int(os.environ.get("EGLEARN_KILLS", "20")) // 4
+KILLS = int(os.environ.get("EGLEARN_KILLS", "8")) // 4
 
 
 def f(x):
@@ -121,7 +121,7 @@ def opened(path, width, ordered=False, budget=150):
     return Store(path, {"seed": 3, "width": width, "ordered": ordered, "budget": budget})
 
 
-some = settings(max_examples=40 if "EGLEARN_SOAK" in os.environ else 10, deadline=None)
+some = settings(max_examples=40 if "EGLEARN_SOAK" in os.environ else 6, deadline=None)
 widths = st.sampled_from([2, 3, 8, 33])
 algorithms = st.sampled_from(["auto", "cma-es", "trust-region", "egl"])
 

@@ -18,7 +18,7 @@ from eglearn.algorithms import ALGORITHMS
 from eglearn.store import History
 
 BOX = [(-5, 5)] * 4
-KILLS = int(os.environ.get("EGLEARN_KILLS", "20"))
+KILLS = int(os.environ.get("EGLEARN_KILLS", "8"))
 
 
 def f(x):
@@ -58,7 +58,7 @@ print(result.fun.hex(), result.x.tobytes().hex(), flush=True)
 
 
 def child(path, log, pause=0.0, workers=1):
-    env = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)}
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent.parent), *sys.path])}
     return subprocess.Popen(
         [sys.executable, "-c", CHILD, path, log, str(pause), str(workers)], stdout=subprocess.PIPE, text=True, env=env
     )
@@ -181,7 +181,7 @@ def test_dask_does_not_change_the_run():
     distributed = pytest.importorskip("distributed")
     reference = minimize(f, BOX, budget=120, seed=3)
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
         assert same(minimize(f, BOX, budget=120, seed=3, workers=client, width=1), reference)
@@ -193,9 +193,9 @@ def test_retries_never_exceed_the_budget(tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
         return f(x)
 
-    result = minimize(dies, BOX, budget=60, workers=2, retries=1, store=tmp_path / "run.egl")
+    result = minimize(dies, BOX, budget=30, workers=2, retries=1, store=tmp_path / "run.egl")
     evaluations = list(History(tmp_path / "run.egl").evaluations())
-    assert len(evaluations) == result.nfev == 60
+    assert len(evaluations) == result.nfev == 30
     assert {e.outcome.attempts for e in evaluations} == {1, 2}
     assert result.n_failed == sum(e.outcome.error is not None for e in evaluations) > 0
     assert np.isfinite(result.fun)

@@ -22,6 +22,7 @@ from eglearn.evaluation.interrupts import handled, keeps
 from eglearn.store import History, StoreError
 
 BOX = [(-5, 5)] * 3
+ROUNDS = 80 if "EGLEARN_SOAK" in os.environ else 25
 
 
 def alive(pid):
@@ -55,7 +56,7 @@ class Interrupt:
 def test_ctrl_c_loses_no_evaluation_of_a_fast_objective(with_store, tmp_path):
     """The objective is written in C: no instruction of Python's lies between its end and its count."""
     rng = random.Random(1)
-    for k in range(80):
+    for k in range(ROUNDS):
         counter = itertools.count()
         store = tmp_path / f"{k}.egl" if with_store else None
         later = Interrupt(rng.uniform(0.0, 0.02))
@@ -68,7 +69,7 @@ def test_ctrl_c_loses_no_evaluation_of_a_fast_objective(with_store, tmp_path):
 
 def test_ctrl_c_in_a_python_function_loses_at_most_the_call_that_it_ended():
     rng = random.Random(2)
-    for _ in range(40):
+    for _ in range(ROUNDS // 2):
         done = []
         later = Interrupt(rng.uniform(0.0, 0.02))
         result = minimize(lambda x, done=done: done.append(float(x @ x)) or done[-1], BOX, budget=10**6, callback=later)

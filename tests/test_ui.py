@@ -150,7 +150,7 @@ def test_a_run_is_watched_paused_extended_and_stopped(
         browser.click("#stop")
         browser.wait("document.querySelector('#controls h2').textContent === 'Not running'")
         assert process.wait(20) == 0
-        assert browser.run("document.getElementById('header').textContent.includes('interrupted')")
+        browser.wait("document.getElementById('header').textContent.includes('interrupted')")
         assert browser.run("document.title").endswith("live")  # nothing that the objective said has run
         assert browser.complaints == []
     assert process.stdout is not None

@@ -15,6 +15,7 @@ from ._typing import Array, State
 from .arguments import budget_of, check_whole
 from .box import Box, make_box
 from .environment import differing, environment
+from .failures import Failures
 from .learning.values import ENTERS
 from .narration import doing
 from .open_points import SAME_POINT, OpenPoint, OpenPoints, checked
@@ -25,8 +26,7 @@ from .settings import Settings
 FORMAT = 6
 """Version of the state's layout."""
 
-# Failed points that end a run, see ``stop``: small batches may be bad luck, and what fails may be most of the box.
-_HOPELESS, _HOPELESS_BY_N, _HOPELESS_SHARE, _SURELY_HOPELESS = 30, 10, 0.1, 1000
+_COUNTS = "asked", "nfev", "nit", "n_failed"
 
 
 class AskTell:
@@ -81,14 +81,11 @@ class AskTell:
     def _begin(self) -> None:
         self.asked = 0
         """Points handed out so far: the number of the next one."""
-        self.nfev = 0
-        self.nit = 0
-        self.n_failed = 0
-        self._best_y, self._best_number = np.nan, 0
-        self._best_u, self._best_x = self.box.start, self.box.x0 + 0.0
+        self.nfev = self.nit = self.n_failed = 0
+        # The lowest value, NaN: none yet; where it was found, in the cube and as evaluated; the number of that point.
+        self.best_y, self.best_u, self._best_x, self._best_number = np.nan, self.box.start, self.box.x0 + 0.0, 0
         self._open = OpenPoints()
-        self._news = [0, 0]  # values and failures since the search has learned something
-        self._failed_in_a_row = self._failed_points = 0
+        self._failures = Failures()
         if self.n > 0:
             self._start(self.box.start)
 
@@ -105,7 +102,7 @@ class AskTell:
     def _start(self, start: Array) -> None:
         """Begin a search there."""
         left = self.budget - self.nfev
-        value = self._best_y * ENTERS
+        value = self.best_y * ENTERS
         self._search = self.search_class(self._rng, start, self.settings, value=value, budget=left, width=self.width)
 
     # --- ask and tell -------------------------------------------------------------------------------------------
@@ -119,16 +116,6 @@ class AskTell:
     def search(self) -> Search:
         """The search in the shell, for experiments that look inside; there is none if all coordinates are fixed."""
         return self._search
-
-    @property
-    def best_y(self) -> float:
-        """The lowest value so far; NaN if there is none."""
-        return self._best_y
-
-    @property
-    def best_u(self) -> Array:
-        """Where it was found, canonical coordinates."""
-        return self._best_u
 
     @property
     def best_x(self) -> Array:
@@ -162,7 +149,7 @@ class AskTell:
     def _to_x(self, u: Array) -> Array:
         """User points; of the best point the very one that was evaluated, since rounding may lead beside it."""
         x: Array = self.box.to_x(u)
-        x[(u == self._best_u).all(axis=1)] = self._best_x
+        x[(u == self.best_u).all(axis=1)] = self._best_x
         return x
 
     def stop(self) -> Status | None:
@@ -171,8 +158,7 @@ class AskTell:
         ALL_FAILED: every evaluation of the last two or more batches failed, and these are at least 30 points, 10 n
         points and a tenth of the budget (or 1,000 points if that is less).
         """
-        limit = max(_HOPELESS, _HOPELESS_BY_N * self.n, _HOPELESS_SHARE * self.budget)
-        if self._failed_in_a_row >= 2 and self._failed_points >= min(limit, _SURELY_HOPELESS):
+        if self._failures.hopeless(self.n, self.budget):
             return Status.ALL_FAILED
         if not self._open.points and (self._search.done is not None if self.n > 0 else self.nit > 0):
             return Status.CONVERGED
@@ -263,16 +249,22 @@ class AskTell:
         x, y = x[np.isfinite(y)], y[np.isfinite(y)]
         if not len(y):
             return
-        u, lowest = self.box.to_u(x), int(np.argmin(y))
-        self._note_best(self.asked, x[lowest], u[lowest], float(y[lowest]))
+        u = self.box.to_u(x)
+        self._note_best([self.asked] * len(y), x, u, y)
         here = np.array([self.box.covers(point, SAME_POINT) for point in x])
         if self.n > 0 and here.any():
             self._search.hear(u[here], ENTERS * y[here])
 
-    def _note_best(self, number: int, x: Array, u: Array, y: float) -> None:
+    def _note_best(self, numbers: list[int], x: Array, u: Array, y: Array) -> None:
+        i = int(np.nanargmin(y))
         # Of equal values the first asked for counts, in whatever order they come. NaN: nothing is known yet.
-        if not self._best_y <= y or (y == self._best_y and number < self._best_number):
-            self._best_x, self._best_u, self._best_y, self._best_number = x.copy(), u.copy(), y, number
+        if not self.best_y <= y[i] or (y[i] == self.best_y and numbers[i] < self._best_number):
+            self._best_x, self.best_u, self.best_y, self._best_number = (
+                x[i].copy(),
+                u[i].copy(),
+                float(y[i]),
+                numbers[i],
+            )
 
     def _take(self, numbers: list[int], x: Array, u: Array, y: Array) -> None:
         """Values of open points, where they were evaluated."""
@@ -280,11 +272,9 @@ class AskTell:
         good = np.isfinite(y)
         self.nfev += len(y)
         self.n_failed += int((~good).sum())
-        self._news[0] += int(good.sum())
-        self._news[1] += int((~good).sum())
+        self._failures.count(good)
         if good.any():
-            lowest = int(np.nanargmin(y))
-            self._note_best(numbers[lowest], x[lowest], u[lowest], float(y[lowest]))
+            self._note_best(numbers, x, u, y)
         indices = np.array([self._open.take(number).index for number in numbers], dtype=np.int64)
         before, own = self.nit, indices >= 0
         self._hear(x[~own], y[~own])
@@ -295,23 +285,15 @@ class AskTell:
             self._search.learn(u[own], ENTERS * y[own], indices[own])
             self.nit += self._search.iterations - learned
         if self.nit > before:
-            self._after_learning()
-
-    def _after_learning(self) -> None:
-        (values, failures), self._news = self._news, [0, 0]
-        if values:
-            self._failed_in_a_row = self._failed_points = 0
-        else:
-            self._failed_in_a_row += 1
-            self._failed_points += failures
-        if self.n > 0 and not np.isnan(self._best_y) and self.box.confines(self._best_x):
-            self._widen()
+            self._failures.learned()
+            if self.n > 0 and not np.isnan(self.best_y) and self.box.confines(self._best_x):
+                self._widen()
 
     def _widen(self) -> None:
         """A better point may be beyond the window: begin again at the best one, in a wider window."""
         self.box.widen(self._best_x)
-        self._best_u = self.box.start
-        self._start(self._best_u)
+        self.best_u = self.box.start
+        self._start(self.best_u)
         self._open.orphan(self.box)
 
     def extend(self, budget: int) -> None:
@@ -344,19 +326,14 @@ class AskTell:
             "budget": self.budget,
             "settings": self.settings.state(),
             "width": self.width,
-            "asked": self.asked,
-            "nfev": self.nfev,
-            "nit": self.nit,
-            "n_failed": self.n_failed,
-            "best_y": self._best_y,
+            **{name: getattr(self, name) for name in _COUNTS},
+            "best_y": self.best_y,
             "best_x": self._best_x.copy(),
             "best_number": self._best_number,
             "open": self._open.state(),
             "window": self.box.window(),
             "rng": self._rng.bit_generator.state,
-            "news": list(self._news),
-            "failed_in_a_row": self._failed_in_a_row,
-            "failed_points": self._failed_points,
+            **self._failures.state(),
             "search": self._search.state() if self.n > 0 else {},
         }
 
@@ -382,32 +359,28 @@ class AskTell:
         self.width = state.get("width", 1)
         self.box.load_window(state["window"])
         self._begin()
-        if state["format"] != FORMAT:
-            return self._begun_anew(state)
-        self.asked, self.nfev, self.nit, self.n_failed = (state[k] for k in ("asked", "nfev", "nit", "n_failed"))
-        self._best_y, self._best_x, self._best_number = state["best_y"], state["best_x"].copy(), state["best_number"]
-        self._best_u = self.box.to_u(self._best_x[None])[0]
-        self._open = OpenPoints.from_state(state["open"])
-        self._news = list(state["news"])
-        self._failed_in_a_row, self._failed_points = state["failed_in_a_row"], state["failed_points"]
+        for name in _COUNTS:
+            setattr(self, name, state.get(name, state["nfev"]))
+        self.best_y, self._best_x = state["best_y"], state["best_x"].copy()
+        self.best_u = self.box.to_u(self._best_x[None])[0]
         self._rng.bit_generator.state = state["rng"]
+        if state["format"] != FORMAT:
+            self._begin_anew(state["pending"])
+            return self
+        self._best_number = state["best_number"]
+        self._open = OpenPoints.from_state(state["open"])
+        self._failures = Failures.from_state(state)
         if self.n > 0:
             self._search = cls.search_class.from_state(state["search"], rng=self._rng)
         return self
 
-    def _begun_anew(self, state: State) -> Self:
+    def _begin_anew(self, pending: State | None) -> None:
         """Format 5, before points could be told one by one: a new search begins at the best point."""
-        self.nfev = self.asked = state["nfev"]
-        self.nit, self.n_failed, self._best_y = state["nit"], state["n_failed"], state["best_y"]
-        self._best_x = state["best_x"].copy()
-        self._best_u = self.box.to_u(self._best_x[None])[0]
-        self._rng.bit_generator.state = state["rng"]
-        if pending := state["pending"]:  # what is known of the open batch
+        if pending:  # what is known of the open batch
             lowest = np.argmin(np.where(np.isnan(pending["y"]), np.inf, pending["y"]))
             self._hear(pending["x"][[lowest]], pending["y"][[lowest]])
         if self.n > 0:
-            self._start(self._best_u)
-        return self
+            self._start(self.best_u)
 
     def __reduce__(self) -> tuple[Any, ...]:
         from .algorithms import optimiser_from

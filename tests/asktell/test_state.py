@@ -88,19 +88,20 @@ import numpy as np
 from eglearn.algorithms import ALGORITHMS
 from eglearn.serialize import loads
 from tests.asktell.test_state import remaining
-data = open(sys.argv[1], "rb").read()
-state = loads(data)
-opt = ALGORITHMS[state["algorithm"]].from_state(state)
-np.save(sys.argv[2], remaining(opt))
+for path in sys.argv[1:]:
+    state = loads(open(path, "rb").read())
+    np.save(path, remaining(ALGORITHMS[state["algorithm"]].from_state(state)))
 """
 
 
-@pytest.mark.parametrize("variant", ["egl-affine", "egl-fc-anchored", "egl-spline", "igl-fc", "auto"])
-def test_a_new_process_continues_exactly(variant, tmp_path):
-    opt = advanced(VARIANTS[variant], 217)
-    (tmp_path / "state").write_bytes(dumps(opt.state()))
-    subprocess.run([sys.executable, "-c", CHILD, tmp_path / "state", tmp_path / "rest.npy"], check=True)
-    np.testing.assert_array_equal(np.load(tmp_path / "rest.npy"), remaining(opt))
+def test_a_new_process_continues_exactly(tmp_path):
+    variants = ("egl-affine", "egl-fc-anchored", "egl-spline", "igl-fc", "auto")
+    made = {tmp_path / variant: advanced(VARIANTS[variant], 217) for variant in variants}
+    for path, opt in made.items():
+        path.write_bytes(dumps(opt.state()))
+    subprocess.run([sys.executable, "-c", CHILD, *made], check=True)
+    for path, opt in made.items():
+        np.testing.assert_array_equal(np.load(f"{path}.npy"), remaining(opt), err_msg=path.name)
 
 
 def test_other_environments_are_reported():

@@ -32,7 +32,7 @@ def by_restart(loop, values):
 
 
 def test_shares_of_the_evaluations():
-    loop = few_loop(4, seed=1)
+    loop = few_loop(4)
     count = turns(loop, rotated_rastrigin, 30_000)
     assert count[Role.FIRST, "TrustRegion"] < 500
     assert count[Role.COORDINATES, "CoordinateSearch"] < 500

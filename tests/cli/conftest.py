@@ -1,13 +1,16 @@
 """A folder with an objective in it, and ways to call the command line there."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -59,8 +62,25 @@ SCRIPT = Path(sysconfig.get_path("scripts")) / "eglearn"
 PROBLEM = ("--dim", "4", "--bounds", "-5", "5", "--budget", "600")
 
 
+@contextlib.contextmanager
+def captured(descriptor):
+    """What is written to a stream, also by children: a list with the text in the end."""
+    text, redirect = [], {1: contextlib.redirect_stdout, 2: contextlib.redirect_stderr}[descriptor]
+    with tempfile.TemporaryFile() as file:
+        before = os.dup(descriptor)
+        os.dup2(file.fileno(), descriptor)
+        try:
+            with open(descriptor, "w", closefd=False) as stream, redirect(stream):
+                yield text
+        finally:
+            os.dup2(before, descriptor)
+            os.close(before)
+        file.seek(0)
+        text.append(file.read().decode())
+
+
 class Folder:
-    """Calls the installed program in a folder."""
+    """Calls the command line in a folder: in this process, which is quicker, or as the installed program."""
 
     problem = PROBLEM
 
@@ -69,10 +89,27 @@ class Folder:
         (path / "objectives.py").write_text(OBJECTIVES)
 
     def call(self, *words, code=0, **env):
-        """Run the program and see that it ends with the exit code."""
+        """Run the command line in this process and see that it ends with the exit code."""
+        with pytest.MonkeyPatch.context() as patch, captured(1) as out, captured(2) as err:
+            patch.chdir(self.path)
+            patch.setattr(sys, "path", list(sys.path))
+            for name, value in env.items():
+                patch.setenv(name, value)
+            ended = main([str(word) for word in words])
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", "")).startswith(str(self.path)):
+                del sys.modules[name]
+        return self._checked(SimpleNamespace(returncode=ended, stdout=out[0], stderr=err[0]), code)
+
+    def program(self, *words, code=0, **env):
+        """The same as a process of its own."""
         done = subprocess.run(
             [SCRIPT, *words], cwd=self.path, capture_output=True, text=True, env=os.environ | env, timeout=60
         )
+        return self._checked(done, code)
+
+    @staticmethod
+    def _checked(done, code):
         assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
         assert "Traceback" not in done.stderr
         return done

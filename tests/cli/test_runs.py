@@ -34,7 +34,7 @@ def uninterrupted(tmp_path_factory):
     from .conftest import Folder
 
     folder = Folder(tmp_path_factory.mktemp("uninterrupted"))
-    return folder.json(*RUN, *folder.problem), evaluations(folder)
+    return json.loads(folder.program(*RUN, *folder.problem, "--json").stdout), evaluations(folder)
 
 
 def evaluations(folder, name="run.egl"):
@@ -190,6 +190,7 @@ def test_interrupted_before_a_value_is_written(folder, inside, uninterrupted, mo
     monkeypatch.setattr(Store, "record", interrupted)
     code, out, _ = inside(*RUN, *folder.problem)
     assert (code, "Interrupted" in out) == (130, True)
+    monkeypatch.setattr(Store, "record", write)
     shown = folder.json("show", "run.egl")
     assert (shown["status"], shown["evaluations"]) == ("INTERRUPTED", 100)
     assert folder.json("resume", "run.egl") == uninterrupted[0]

@@ -125,7 +125,7 @@ def test_escape_sequences_are_shown_not_sent(folder):
         f"def f(x):\n    if x[0] > 0.1:\n        raise ValueError({HOSTILE!r})\n    return float(x @ x)\n"
         f"def g(x):\n    raise ValueError({HOSTILE!r})\n"
     )
-    done = folder.call("run", "hostile:f", *PROBLEM)
+    done = folder.program("run", "hostile:f", *PROBLEM)
     shown = folder.call("show", "run.egl")
     failed = folder.call("run", "hostile:g", *PROBLEM, "--no-store", code=3)
     raised = folder.call("run", "hostile:g", *PROBLEM, "--no-store", "--on-error", "raise", code=1)

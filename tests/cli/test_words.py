@@ -263,7 +263,7 @@ def test_presets(inside, words, expected):
 
 
 def test_json_is_alone_on_standard_output(folder):
-    done = folder.call("run", "objectives:chatty", "--no-store", *PROBLEM, "--json")
+    done = folder.program("run", "objectives:chatty", "--no-store", *PROBLEM, "--json")
     assert json.loads(done.stdout)["nfev"] == 40
     assert done.stdout.count("\n") == 1
     assert "from Python" in done.stderr

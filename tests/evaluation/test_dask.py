@@ -48,8 +48,8 @@ def client(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def patient_client(tmp_path_factory):
-    """As Dask is configured by default: the scheduler tries a task on four workers before it tells."""
-    with cluster(3, tmp_path_factory.mktemp("dask")) as client:
+    """The scheduler tries a task on two workers before it tells; by default it tries four."""
+    with cluster(1, tmp_path_factory.mktemp("dask")) as client:
         yield client
 
 
@@ -180,7 +180,7 @@ def test_a_worker_killed_once_costs_no_point(who, run, tmp_path, request):
 
 
 @pytest.mark.timeout(300)  # each death takes Dask seconds to notice, and more where the machine is busy
-@pytest.mark.parametrize(("who", "retries"), [("client", 0), ("client", 2), ("patient_client", 0)])
+@pytest.mark.parametrize(("who", "retries"), [("client", 0), ("client", 1), ("patient_client", 0)])
 def test_a_poison_point_is_given_up_and_no_innocent_point_is_lost(who, run, retries, request):
     client = request.getfixturevalue(who)
 
@@ -239,8 +239,8 @@ def test_one_joins_one_is_killed_and_one_stalls(tmp_path):
 
         until(lambda: len(done) >= 5)
         first = {process(outcome) for outcome in done.values()}
-        local.scale(4)
-        until(lambda: len({process(outcome) for outcome in done.values()} - first) == 2)
+        local.scale(3)
+        until(lambda: len({process(outcome) for outcome in done.values()} - first) == 1)
         os.kill(int(process(done[max(done)])), signal.SIGKILL)
         now = len(done)
         until(lambda: len(done) >= now + 20)

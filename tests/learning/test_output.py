@@ -68,13 +68,14 @@ def test_order_is_kept(kind, batch, y):
     y = np.sort(y)
     v = output(y)
     assert np.isfinite(v).all()
-    assert (np.diff(v) >= 0).all()
+    assert (v[1:] >= v[:-1]).all()
     low, high = ends(batch)
     middle, half = (low + high) / 2, (high - low) / 2
     distance = np.maximum(np.abs(y - middle), half)
-    blur = 16 * EPS * (np.abs(middle) + np.abs(y) + distance * np.maximum(1, np.abs(v)))
+    with np.errstate(over="ignore"):  # quantiles may be as close as the smallest floats: then nothing is clear
+        blur = 16 * EPS * (np.abs(middle) + np.abs(y) + distance * np.maximum(1, np.abs(v)))
     clear = np.diff(y) > blur[1:] + blur[:-1]
-    assert (np.diff(v)[clear] > 0).all()
+    assert (v[1:] > v[:-1])[clear].all()
 
 
 @exact

@@ -57,3 +57,35 @@ def test_it_converges_though_most_samples_fail(kind):
     p = begin(kind, 4)
     run(p, often)
     assert p.best_y < 1e-8
+
+
+@pytest.mark.parametrize("width", [1, 20])
+def test_points_that_never_come_back_are_given_up(kind, width):
+    """Also those that a batch waits for: the model's point, and the two that tell the step size."""
+    p = kind(np.random.default_rng(0), np.full(5, -0.3), width=width)
+    rng, in_flight, answered = np.random.default_rng(1), {}, 0
+    while answered < 1500:
+        first, u = p.asked, p.propose(width - len(in_flight))
+        in_flight |= dict(enumerate(u, start=first))
+        index = next(iter(in_flight))  # always one: the search never stops to propose
+        u = in_flight.pop(index)[None]
+        if rng.random() >= 0.3:
+            p.learn(u, bowl(u), np.array([index]))
+            answered += 1
+    assert p.best_y < 1e-2
+    assert len(p._current().u) < 4 * max(2 * p.enough, width)  # what never comes is not kept
+
+
+def test_an_answer_to_a_point_that_was_given_up_counts_if_it_is_the_best(kind):
+    p, late = begin(kind, 4), 2
+    points = {}
+    while p.asked < 400:
+        first, u = p.asked, p.propose(4)
+        points |= dict(enumerate(u, start=first))
+        indices = np.array([i for i in range(first, first + len(u)) if i != late])
+        u = np.array([points[i] for i in indices])
+        p.learn(u, 1 + bowl(u), indices)
+    used, iterations = p.used, p.iterations
+    p.learn(points[late][None], np.array([0.5]), np.array([late]))
+    assert (p.best_y, p.best_u.tolist()) == (0.5, points[late].tolist())
+    assert (p.used, p.iterations) == (used, iterations)

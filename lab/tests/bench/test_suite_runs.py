@@ -7,8 +7,8 @@ import eglearn_lab.bench  # noqa: F401
 from eglearn_lab.bench.suite_runs import SuiteJob, SuiteRuns, history, problems
 
 
-@pytest.mark.parametrize("name", ["auto", "slsqp"])
-def test_a_run_without_a_box_keeps_its_improvements(name):
+@pytest.mark.parametrize(("name", "reached"), [("auto", 0.2), ("slsqp", 1e-9)])
+def test_a_run_without_a_box_keeps_its_improvements(name, reached):
     problem = "smooth-04-rosenbrock-n2"
     row = SuiteRuns().execute(SuiteJob("more-wild-smooth", problem, name, 0, 120))
     assert row["error"] == ""
@@ -16,7 +16,7 @@ def test_a_run_without_a_box_keeps_its_improvements(name):
     assert (np.diff(row["improved_to"]) < 0).all()
     curve = history(row["evaluations"], row["improved_at"], row["improved_to"])
     assert row["y0"] == curve[0] == pytest.approx(24.2)
-    assert curve[-1] < 1
+    assert curve[-1] < reached
 
 
 def test_of_noisy_problems_values_without_noise_are_kept():

@@ -22,6 +22,9 @@ from ..state import SHARED, Stateful
 NUMBERS = 2_000_000
 # A batch whose points differ by less than a few units in the last place of the cube holds no more information.
 _RESOLUTION = 2.0**-49
+# A sample counts as failed once so many times the points that may be open were proposed after it. Under durations of
+# very different length a search that waits for longer learns less per evaluation, also where no answer is lost.
+_PATIENCE = 2
 
 
 Indices = npt.NDArray[np.int64]
@@ -287,7 +290,7 @@ class SamplingSearch(BatchSearch):
     """A batch search that never waits: samples of one distribution stand in for each other.
 
     If more points are asked for than a batch has, more are drawn. As soon as there are answers enough it learns; what
-    is open still belongs to the next batch.
+    is open still belongs to the next batch. What is open for very long counts as failed.
     """
 
     late: Batch | None  # points of earlier batches that are open
@@ -306,6 +309,16 @@ class SamplingSearch(BatchSearch):
         """How many points, the first of the batch, must have an answer."""
         return 0
 
+    @property
+    def _most(self) -> int:
+        """How many of the latest points may be open where more are asked for than a batch has."""
+        return max(2 * self.enough, self.width)
+
+    def _older(self, batch: Batch, than: int) -> Mask:
+        """Which points have at least so many proposed after them."""
+        older: Mask = batch.index < self.asked - than
+        return older
+
     @abstractmethod
     def _samples(self, k: int) -> Array:
         """Samples (k, n) of the distribution."""
@@ -321,14 +334,24 @@ class SamplingSearch(BatchSearch):
         """The next points of the batch, and further samples."""
         u = super().propose(k)
         batch = self._current()
-        room = max(2 * self.enough, self.width) - int(batch.open.sum())
+        room = self._most - int((batch.open & ~self._older(batch, self._most)).sum())
         more = 0 if k is None else min(k - len(u), room)
         if more <= 0:
             return u
         self.batch = batch.joined(Batch.of(self._samples(more)))
         return np.vstack([u, super().propose(more)])
 
+    def learn(self, u: Array, y: Array, indices: Indices | None = None) -> None:
+        """Collect answers; those to points that were given up count only if they are the best."""
+        if indices is not None:
+            batch = self._current()
+            known = np.isin(indices, batch.index[batch.open])
+            self._note_best(u[~known], y[~known])
+            u, y, indices = u[known], y[known], indices[known]
+        super().learn(u, y, indices)
+
     def _complete(self, batch: Batch) -> bool:
+        batch.told |= batch.open & self._older(batch, _PATIENCE * self._most)
         if batch.told.sum() < self.enough or not batch.told[: self.leading].all():
             return False
         self.late = batch.part(batch.open) if batch.open.any() else None

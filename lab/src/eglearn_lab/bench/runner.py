@@ -43,23 +43,17 @@ def jobs(
 def run_benchmark(
     out: str | os.PathLike[str],
     suite: str,
-    dims: Sequence[int],
-    functions: Sequence[int] | None,
-    instances: Sequence[int],
-    algorithms: Sequence[str],
+    dims: Iterable[int],
+    functions: Iterable[int] | None,
+    instances: Iterable[int],
+    algorithms: Iterable[str],
     budget: int | Callable[[Problem, str], int],
-    seeds: Sequence[int] = (0,),
+    seeds: Iterable[int] = (0,),
     *,
-    workers: int = 2,
-    progress: Callable[[Progress], None] | None = None,
-    observe: str | os.PathLike[str] | None = None,
     plugins: Sequence[str] = (),
-    dask: str | None = None,
+    **rest: Any,
 ) -> Any:
     """Run every algorithm on every problem and keep one row a run.
-
-    Killed and called again with the same folder it goes on: finished runs are not repeated, nor those whose algorithm
-    raised an error; those whose process was killed are. A larger grid adds to what is there.
 
     Parameters
     ----------
@@ -67,16 +61,10 @@ def run_benchmark(
         Folder of the results; see ``load_results``.
     suite, dims, functions, instances, algorithms, budget, seeds
         The grid, see ``jobs``.
-    workers : int
-        Processes at a time.
-    progress : callable or None
-        Called with a ``Progress`` after each run.
-    observe : path or None
-        Write COCO's official data below this folder; ``python -m cocopp OBSERVE/ALGORITHM ...`` reads them.
     plugins : sequence of str
         Modules that register further algorithms when imported; imported here and in each worker.
-    dask : str or None
-        Address of a dask scheduler: runs go to its workers instead, each in a process of its own there.
+    rest
+        Those of ``run_grid``.
 
     Returns
     -------
@@ -86,7 +74,7 @@ def run_benchmark(
     for name in plugins:
         importlib.import_module(name)
     grid = jobs(suite, dims, functions, instances, algorithms, budget, seeds)
-    return run_grid(out, grid, workers=workers, progress=progress, observe=observe, plugins=plugins, dask=dask)
+    return run_grid(out, grid, plugins=plugins, **rest)
 
 
 def run_grid(
@@ -99,7 +87,33 @@ def run_grid(
     plugins: Sequence[str] = (),
     dask: str | None = None,
 ) -> Any:
-    """Do any runs; see `run_benchmark`. Plugins must have been imported here."""
+    """Do any runs and keep one row a run.
+
+    Killed and called again with the same folder it goes on: finished runs are not repeated, nor those whose algorithm
+    raised an error; those whose process was killed are. A larger grid adds to what is there.
+
+    Parameters
+    ----------
+    out : path
+        Folder of the results; see ``load_results``.
+    grid : sequence of Job
+        The runs.
+    workers : int
+        Processes at a time.
+    progress : callable or None
+        Called with a ``Progress`` after each run.
+    observe : path or None
+        Write COCO's official data below this folder; ``python -m cocopp OBSERVE/ALGORITHM ...`` reads them.
+    plugins : sequence of str
+        Modules that register further algorithms, imported here already; each worker imports them, too.
+    dask : str or None
+        Address of a dask scheduler: runs go to its workers instead, each in a process of its own there.
+
+    Returns
+    -------
+    pyarrow.Table
+        All rows in the folder.
+    """
     for name in dict.fromkeys(job.algorithm for job in grid):
         get_algorithm(name)
     work = CocoRuns(None if observe is None else os.path.abspath(observe), tuple(plugins))

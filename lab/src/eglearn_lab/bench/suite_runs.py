@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Iterable, MutableSequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,11 +12,12 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from .._typing import Array
-from ..runner import Row, Work, describe, now, versions
+from ..runner import Row, Work, now, versions
 from ..suites import more_wild
 from ..suites.base import Problem
 from .algorithms import ALGORITHMS, Run, get_algorithm
 from .problems import _RunOver
+from .worker import attempt
 
 
 @cache
@@ -103,16 +103,9 @@ class SuiteRuns(Work[SuiteJob]):
         entry.load()
         started = now()
         objective = SuiteObjective(problems(job.suite)[job.problem], job.budget, job.seed)
-        status, error, begun = "finished", "", time.process_time()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                entry.function(Run(cast(Any, objective), job.seed))
-        except _RunOver:
+        status, error, used = attempt(entry.function, Run(cast(Any, objective), job.seed))
+        if status == "finished" and objective.evaluations == objective.budget:
             status = "budget"
-        except (Exception, SystemExit) as problem:
-            status, error = "failed", describe(problem)
-        used = time.process_time() - begun
         return dict(zip(self.KEY, job.key, strict=True)) | {
             "dimension": objective.n, "evaluations": objective.evaluations, "y0": objective.y0, "status": status,
             "error": error, "cpu_optimiser": max(used - objective.cpu_inside, 0.0),

@@ -19,11 +19,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._typing import Array
-from ..runner import Folder, Row, Work, describe, now, versions
+from ..runner import Folder, Row, Work, now, versions
 from ..suites import wild
 from ..suites.base import Problem
 from .algorithms import ALGORITHMS, Run, get_algorithm, is_ours
 from .problems import TRACE_PER_DECADE, _RunOver
+from .worker import attempt
 
 SUITES: dict[str, Callable[[], list[Problem]]] = {"wild": wild.problems}
 """The laboratory's own suites."""
@@ -206,17 +207,7 @@ class WildRuns(Work[WildJob]):
         objective = WildObjective(problem, job.seed, failures=is_ours(job.algorithm))
         objective.so_far = so_far
         run = Run(objective, job.seed)
-        status, error = "finished", ""
-        begun = time.process_time()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                entry.function(run)
-        except _RunOver:
-            pass
-        except (Exception, SystemExit) as wrong:
-            status, error = "failed", describe(wrong)
-        used = time.process_time() - begun
+        status, error, used = attempt(entry.function, run)
         if status == "finished" and objective.evaluations == objective.budget:
             status = "budget"
         judged = objective.best

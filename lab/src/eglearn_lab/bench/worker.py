@@ -7,7 +7,7 @@ import math
 import shutil
 import time
 import warnings
-from collections.abc import Iterable, MutableSequence, Sequence
+from collections.abc import Callable, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,6 +20,21 @@ from .problems import TARGETS, _RunOver
 from .rows import KEY, Job, schema
 
 _PACKAGES = ("coco-experiment", "cma", "torch", "nevergrad")
+
+
+def attempt(algorithm: Callable[[Run], Any], run: Run) -> tuple[str, str, float]:
+    """Let an algorithm run: its status so far, what it raised, and the seconds of the processor."""
+    status, error = "finished", ""
+    begun = time.process_time()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            algorithm(run)
+    except _RunOver:
+        pass
+    except (Exception, SystemExit) as problem:
+        status, error = "failed", describe(problem)
+    return status, error, time.process_time() - begun
 
 
 @dataclass(frozen=True)
@@ -51,17 +66,7 @@ class CocoRuns(Work[Job]):
         objective = job.problem.open(job.budget, seed=job.seed, folder=folder, name=job.algorithm)
         objective.so_far = so_far
         run = Run(objective, job.seed)
-        status, error = "finished", ""
-        begun = time.process_time()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                entry.function(run)
-        except _RunOver:
-            pass
-        except (Exception, SystemExit) as problem:
-            status, error = "failed", describe(problem)
-        used = time.process_time() - begun
+        status, error, used = attempt(entry.function, run)
         recommended = objective.best_x
         if job.problem.noisy and run.recommended is not None:
             recommended = run.recommended

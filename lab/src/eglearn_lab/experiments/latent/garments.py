@@ -20,6 +20,7 @@ from ...fashion import CLASSES
 from .cost import LatentCost
 from .protocols import Networks, Target
 from .silhouette import landmarks, true_attributes
+from .stored import freeze, read_parts
 
 SHIPPED = Path(__file__).with_name("garments.safetensors")
 """Weights and targets of the published runs."""
@@ -62,27 +63,15 @@ class Garments:
 @cache
 def load_garments(path: str | os.PathLike[str] = SHIPPED) -> Garments:
     """The networks in a file that ``eglearn data train-garments`` has written; by default the shipped ones."""
-    try:
-        import torch
-        from safetensors import safe_open
-        from safetensors.torch import load_file
-    except ImportError as error:
-        raise ImportError(f"the garments need {error.name}: pip install 'eglearn-lab[latent]'") from error
+    part, about = read_parts(path, "garments", "latent")
+    import torch
+
     from .networks import Classifier, Discriminator, Generator
     from .silhouette import ATTRIBUTES
 
-    with safe_open(path, "pt") as file:
-        about = dict(file.metadata() or {})
-    tensors = load_file(path)
-
-    def part(name: str) -> dict[str, Any]:
-        held = {key.removeprefix(f"{name}."): value for key, value in tensors.items() if key.startswith(f"{name}.")}
-        return {key: value.float() if value.is_floating_point() else value for key, value in held.items()}
-
     generator, critic, classifier = Generator(), Discriminator().bake(), Classifier(len(ATTRIBUTES))
     for module, name in ((generator, "generator"), (critic, "discriminator"), (classifier, "classifier")):
-        module.load_state_dict(part(name))
-        module.eval().requires_grad_(False)
+        freeze(module, part(name))
 
     def batch(images: Array) -> torch.Tensor:
         return torch.from_numpy(np.asarray(images, dtype=np.float32))[:, None]

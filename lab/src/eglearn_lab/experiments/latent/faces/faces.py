@@ -17,6 +17,7 @@ import numpy as np
 from ...._typing import Array
 from ..cost import LatentCost
 from ..protocols import Networks, Target
+from ..stored import freeze, read_parts
 
 SHIPPED = Path(__file__).with_name("faces.safetensors")
 """What was fitted, and the targets, of the published runs."""
@@ -68,28 +69,14 @@ class Parts:
 
 def load_parts(path: str | os.PathLike[str] = SHIPPED) -> Parts:
     """What ``eglearn data fit-faces`` has written."""
-    try:
-        import torch  # noqa: F401
-        from safetensors import safe_open
-        from safetensors.torch import load_file
-    except ImportError as error:
-        raise ImportError(f"the faces need {error.name}: pip install 'eglearn-lab[faces]'") from error
+    part, about = read_parts(path, "faces", "faces")
     from .attributes import ATTRIBUTES
     from .latent import Latent
     from .networks import Classifier, Critic, Head
 
-    with safe_open(path, "pt") as file:
-        about = dict(file.metadata() or {})
-    tensors = load_file(path)
-
-    def part(name: str) -> dict[str, Any]:
-        held = {key.removeprefix(f"{name}."): value for key, value in tensors.items() if key.startswith(f"{name}.")}
-        return {key: value.float() if value.is_floating_point() else value for key, value in held.items()}
-
     modules: dict[str, Any] = {"head": Head(), "critic": Critic(), "classifier": Classifier(len(ATTRIBUTES))}
     for name, module in modules.items():
-        module.load_state_dict(part(name))
-        module.eval().requires_grad_(False)
+        freeze(module, part(name))
     return Parts(Latent(**part("latent")), **modules, targets=part("targets"), about=about)
 
 
