@@ -107,7 +107,7 @@ def test_shifting_function_and_box_together_changes_only_rounding(variant):
     _, plain = run(make, sphere, budget=200)
     _, moved = run(make, lambda x: sphere(x - by), budget=200, bounds=((-5 + by, 5 + by),) * N)
     for a, b in zip(plain[:4], moved[:4], strict=True):
-        np.testing.assert_allclose(a, b - by, atol=1e-8)
+        np.testing.assert_allclose(a, b - by, atol=1e-6)  # each step multiplies the rounding of the last
 
 
 @pytest.mark.parametrize("variant", ["egl-constant", "egl-affine", "egl-least-change", "egl-ranks-values"])

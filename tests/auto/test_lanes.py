@@ -71,7 +71,7 @@ def test_large_populations_double():
     loop = few_loop(3)
     k, large = lane(loop, Role.LARGE)
     searches = []
-    while loop.used < 20_000:
+    while loop.used < 40_000:
         if loop.lane is large and (not searches or searches[-1] is not large.search):
             searches.append(large.search)
         loop.policy.reached[k] = -np.inf  # most evaluations to large populations
