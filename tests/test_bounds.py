@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds
 
-from eglearn.box import make_box
+from eglearn.box import Box, make_box
 
 INF = np.inf
 
@@ -63,9 +63,16 @@ def test_scale_may_be_one_number_or_one_each():
     assert each.to_x(u).tolist() == [[3, 6]]
 
 
-def test_scale_means_nothing_for_finite_bounds():
+def test_scale_counts_for_finite_bounds_that_are_far_too_wide():
     u = np.linspace(-1, 1, 11)[:, None]
-    assert (make_box([(-1, 3)], scale=100).to_x(u) == make_box([(-1, 3)]).to_x(u)).all()
+    for scale in (100, 0.04):
+        assert (make_box([(-1, 3)], scale=scale).to_x(u) == make_box([(-1, 3)]).to_x(u)).all()
+    wide = make_box([(-1e10, 3)] * 2, [1, 0], [2, 1e9])
+    assert wide.to_x(np.array([[-1.0, -1.0], [1.0, 1.0]])).tolist() == [[-3, -1e10], [3, 3]]
+    again = Box.from_state(wide.state())
+    assert (again.to_x(u.repeat(2, 1)) == wide.to_x(u.repeat(2, 1))).all()
+    old = {name: value for name, value in wide.state().items() if name != "wide"}
+    assert Box.from_state(old).to_x(np.array([[-1.0, -1.0]])).tolist() == [[-1e10, -1e10]]
 
 
 # --- what is refused -----------------------------------------------------------------------------------------------

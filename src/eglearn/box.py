@@ -3,7 +3,8 @@
 The map is linear. Fixed coordinates (equal bounds) have no place in the cube: they are taken out on the way in and put
 back on the way out, so no algorithm ever sees them.
 
-Where a side is infinite, the cube is a window around the start, twice ``scale`` to each side. A search whose best point
+Where a side is infinite, or a ``scale`` says that the box is far too wide, the cube is a window around the start, twice
+``scale`` to each side. A search whose best point
 lies on a face of it that is no bound goes on in a wider window around that point. So a quadratic function is one in the
 cube, too, which it would not be if the cube held all numbers.
 """
@@ -18,6 +19,9 @@ from ._typing import Array, Mask, State
 
 # Half the first window by the scale, and how much wider each one is than the last, a power of two.
 _REACH, _WIDER = 2.0, 2
+# Half the box by half the first window, from which on it is far too wide: from there a descent would have to halve its
+# radius five times.
+_FAR_TOO_WIDE = 32.0
 _LARGEST = np.finfo(float).max
 
 
@@ -31,7 +35,9 @@ class Box:
     x0 : (n,) array or None
         Where to start; None is the centre of the box and needs finite bounds.
     scale : (n,) array or None
-        For coordinates with an infinite side: the distance from ``x0`` within which the minimum is expected.
+        The distance from ``x0`` within which the minimum is expected, for coordinates with a window.
+    wide : (n,) array of bool or None
+        Which coordinates have a window although their sides are finite; None: none.
 
     Examples
     --------
@@ -41,7 +47,9 @@ class Box:
     [[0.0, 5.0], [7.5, 5.0]]
     """
 
-    def __init__(self, low: Array, high: Array, x0: Array | None = None, scale: Array | None = None) -> None:
+    def __init__(
+        self, low: Array, high: Array, x0: Array | None = None, scale: Array | None = None, wide: Mask | None = None
+    ) -> None:
         self.low, self.high = low, high
         unbounded = ~(np.isfinite(low) & np.isfinite(high))
         if unbounded.any() and (x0 is None or scale is None):
@@ -51,10 +59,12 @@ class Box:
                 f"{high[unbounded][0]:g}): an infinite side needs {missing} as well"
             )
         self.x0 = low / 2 + high / 2 if x0 is None else x0
-        # Finite bounds need no scale; 1 stands in so that the array has no holes.
-        self.scale = np.where(unbounded, scale, 1.0) if scale is not None else np.ones_like(low)
+        self.wide = np.zeros(len(low), dtype=bool) if wide is None else wide
+        windowed = unbounded | self.wide
+        # The others need no scale; 1 stands in so that the array has no holes.
+        self.scale = np.where(windowed, scale, 1.0) if scale is not None else np.ones_like(low)
         self.free = low < high
-        self._unbounded = unbounded
+        self._windowed = windowed
         self._look(self.x0, 0)
 
     def _look(self, centre: Array, widenings: int) -> None:
@@ -63,8 +73,8 @@ class Box:
         with np.errstate(over="ignore"):
             far = np.minimum(np.ldexp(_REACH * self.scale, _WIDER * widenings), _LARGEST)
             least, most = np.maximum(centre - far, -_LARGEST), np.minimum(centre + far, _LARGEST)
-        low = np.where(self._unbounded, np.maximum(self.low, least), self.low)
-        high = np.where(self._unbounded, np.minimum(self.high, most), self.high)
+        low = np.where(self._windowed, np.maximum(self.low, least), self.low)
+        high = np.where(self._windowed, np.minimum(self.high, most), self.high)
         self._no_low, self._no_high = low > self.low, high < self.high
         self._low, self._high = low[self.free], high[self.free]
         # Halved before subtracting: the width of (-1e308, 1e308) would overflow. At least the smallest float, which
@@ -135,12 +145,12 @@ class Box:
 
     def state(self) -> State:
         """Everything needed to build the box again, the window apart."""
-        return {"low": self.low, "high": self.high, "x0": self.x0, "scale": self.scale}
+        return {"low": self.low, "high": self.high, "x0": self.x0, "scale": self.scale, "wide": self.wide}
 
     @classmethod
     def from_state(cls, state: State) -> Box:
         """The box that ``state`` describes."""
-        return cls(state["low"], state["high"], state["x0"], state["scale"])
+        return cls(state["low"], state["high"], state["x0"], state["scale"], state.get("wide"))
 
     def window(self) -> State:
         """Where the window is."""
@@ -206,7 +216,12 @@ def make_box(bounds: Any, x0: Any = None, scale: Any = None) -> Box:
     if size is not None and not (np.isfinite(size) & (size > 0)).all():
         i = int(np.argmin(np.isfinite(size) & (size > 0)))
         raise ValueError(f"scale of coordinate {i} is {size[i]:g}: it must be a positive number")
-    return Box(low, high, start, size)
+    wide = (
+        None
+        if size is None
+        else np.isfinite(low) & np.isfinite(high) & (high / 2 - low / 2 > _FAR_TOO_WIDE * _REACH * size)
+    )
+    return Box(low, high, start, size, wide)
 
 
 def _vector(value: Any, name: str) -> Array:

@@ -94,8 +94,8 @@ def minimize(
     settings : Settings or None
         The settings of the algorithm, an instance of its own class: AutoSettings, EGLSettings, ...
     scale : float, array-like or None
-        For coordinates with an infinite side: the expected distance from ``x0`` to the minimum. Minima farther away
-        are found too, at the cost of one restart per factor of four.
+        The expected distance from ``x0`` to the minimum, for coordinates with an infinite side, or whose box is more
+        than a hundred times as wide. Minima farther away are found too, at the cost of one restart per factor of four.
     vectorized : bool
         ``fun`` takes many points at once (m, n), one per row, and returns m values.
     workers : int, Executor, dask Client, joblib Parallel or map-like callable

@@ -94,10 +94,12 @@ def scipy_method(
     start = np.atleast_1d(np.asarray(x0, dtype=np.float64))
     size = np.maximum(1.0, np.abs(start)) if scale is None else scale
     box = make_box(bounds, start, size)
+    width = box.high - box.low
+    if scale is None:  # a guess says nothing about finite bounds
+        size = np.where(np.isfinite(width), np.maximum(size, width), size)
     if tol is not None:
         options.setdefault("ftol", tol)
     if xtol is None and not any(options.get(name) is not None for name in ("ftol", "patience", "target")):
-        width = box.high - box.low
         xtol = _XTOL * np.where(np.isfinite(width), width, box.scale)
     counts = _Counted(callback, maxiter)
     result = minimize(

@@ -33,6 +33,13 @@ def test_minima_far_beyond_the_scale_are_found(n, distance):
     assert result.fun < 1e-12 * distance**2
 
 
+@pytest.mark.parametrize("side", [1e3, 1e10])
+@pytest.mark.parametrize("distance", [0.5, 30.0])
+def test_a_scale_opens_a_window_in_a_box_that_is_far_too_wide(side, distance):
+    result = minimize(bowl_at(distance), [(-side, side)] * 6, np.zeros(6), scale=1.0, budget=400)
+    assert result.fun < 1e-12 * distance**2
+
+
 def test_one_sided_bounds_are_kept():
     opt = AutoEGL([(0, None), (None, 3), (-1, 1)], [1.0, 2.0, 0.0], scale=0.5, budget=1500)
     x = np.vstack(run(opt, bowl_at(np.array([200.0, -50.0, 4.0]))))
