@@ -249,6 +249,7 @@ LEFT = {
     "trust-region": (1e-12, 1e-9, 0.5),
     "subspace-trust-region": (1e-12, 1e-9, 0.5),
     "l-bfgs": (1e-12, 1e-9, 0.5),
+    "quasi-newton": (1e-12, 1e-9, 0.5),
     "cma-es": (1e-12, 1e-9, 0.3),
     "diagonal-es": (1e-6, 1e-2, 0.3),
     "coordinate-search": (1e-5, 1.0, 1e-5),

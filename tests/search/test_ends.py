@@ -13,6 +13,7 @@ FLAT = {
     "trust-region": Reason.CONVERGED,
     "subspace-trust-region": Reason.CONVERGED,
     "l-bfgs": Reason.CONVERGED,
+    "quasi-newton": Reason.FLAT,
     "cma-es": Reason.FLAT,
     "diagonal-es": Reason.FLAT,
     "coordinate-search": Reason.NOT_SEPARABLE,
@@ -31,7 +32,9 @@ def test_constant_values_end_a_search(name, level):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-@pytest.mark.parametrize("name", ["trust-region", "subspace-trust-region", "l-bfgs", "cma-es", "diagonal-es", "egl"])
+@pytest.mark.parametrize(
+    "name", ["trust-region", "subspace-trust-region", "l-bfgs", "quasi-newton", "cma-es", "diagonal-es", "egl"]
+)
 def test_few_dimensions(name, n):
     """A flat minimum, where curvature vanishes."""
     search = SEARCHES[name](np.random.default_rng(0), np.full(n, -0.3))
@@ -39,7 +42,9 @@ def test_few_dimensions(name, n):
     np.testing.assert_allclose(search.best_u, 0.5, atol=1e-2)
 
 
-@pytest.mark.parametrize("name", ["trust-region", "subspace-trust-region", "l-bfgs", "cma-es", "diagonal-es"])
+@pytest.mark.parametrize(
+    "name", ["trust-region", "subspace-trust-region", "l-bfgs", "quasi-newton", "cma-es", "diagonal-es"]
+)
 def test_a_search_that_never_has_a_value_says_so(name):
     search = SEARCHES[name](np.random.default_rng(0), np.full(3, -0.3))
     run(search, lambda u: np.full(len(u), np.nan), 1000)

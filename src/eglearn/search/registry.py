@@ -12,6 +12,7 @@ from .diagonal_es import DiagonalES
 from .egl import ExplicitGradientLearning
 from .igl import IndirectGradientLearning
 from .lbfgs import LBFGS
+from .quasi_newton import QuasiNewton
 from .subspace_trust_region import SubspaceTrustRegion
 from .trust_region import TrustRegion
 
@@ -23,6 +24,7 @@ SEARCHES: dict[str, type[Search]] = {
     "trust-region": TrustRegion,
     "subspace-trust-region": SubspaceTrustRegion,
     "l-bfgs": LBFGS,
+    "quasi-newton": QuasiNewton,
     "cma-es": CMAES,
     "diagonal-es": DiagonalES,
     "coordinate-search": CoordinateSearch,
