@@ -141,6 +141,10 @@ class Lane(Stateful):
     def noticed(self, by: Lane | None) -> None:
         """A new best point was found by that lane; None: it came from elsewhere."""
 
+    def heard(self, u: Array, y: Array) -> None:
+        """Points from elsewhere and their values, as long as a first descent learns from them."""
+        self.running.hear(u, y)
+
     def resumed(self, board: Board) -> None:
         """The lane gets its turn again."""
 

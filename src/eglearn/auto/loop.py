@@ -184,5 +184,6 @@ class Loop(Stateful):
         """Points from elsewhere: the first descent learns from them; if one is the best, another will begin there."""
         for lane in self.lanes:
             if lane.role is Role.FIRST and lane.search is not None and lane.search.done is None:
-                lane.search.hear(u, y)
+                lane.heard(u, y)
+        self._track()
         self._note(u, y, None)

@@ -13,12 +13,16 @@ from ..search.trust_region import TrustRegionSettings
 from ..settings import Settings
 from .lanes import Coordinates, CoordinatesPlan, Lane, Place, Population, RestartPlan, Restarts, Role
 from .large_lanes import Descents, DescentsPlan, Evolution, EvolutionPlan
+from .opening import Opening, OpeningPlan
 from .policies import Forecast, ForecastPlan, Policy, Shares, SharesPlan
 
 # From so many dimensions on, what a model of all curvature costs, in evaluations and in time, is not worth it.
 MANY = 64
 
-LanePlan = RestartPlan | CoordinatesPlan | DescentsPlan | EvolutionPlan
+# From so many on, a gradient for each step is cheaper than to learn a whole quadratic, with its n^2 / 2 curvatures.
+QUADRATIC = 5
+
+LanePlan = RestartPlan | OpeningPlan | CoordinatesPlan | DescentsPlan | EvolutionPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +59,8 @@ class Plan(Settings):
 
 
 def _lane(p: LanePlan) -> Lane:
+    if isinstance(p, OpeningPlan):
+        return Opening(p)
     if isinstance(p, CoordinatesPlan):
         return Coordinates(p)
     if isinstance(p, DescentsPlan):
@@ -85,7 +91,7 @@ def plan(n: int, budget: int | None = None, m: int | None = None, width: int = 1
     """
     if n < MANY:
         more = max(1.0, width / (m or default_batch(n)))
-        lanes, noise = _few(n, budget, m, more), NoisePlan(size=_noisy_size(n, budget, 10))
+        lanes, noise = _few(n, budget, m, more, width), NoisePlan(size=_noisy_size(n, budget, 10))
         beside = tuple(p for p in lanes if isinstance(p, RestartPlan) and p.shares and not p.planned)
         return Plan(lanes=lanes, policy=_shares(n, more), noise=noise, beside=beside)
     noise = NoisePlan(search="diagonal-es", size=_noisy_size(n, budget, 4), near=0.1, pace=1.0)
@@ -97,7 +103,7 @@ def _shares(n: int, more: float) -> SharesPlan:
     return SharesPlan(slice=int(more * (4 * n**2 + 100 * n)), looked=int(more * 20 * n))
 
 
-def _few(n: int, budget: int | None, m: int | None, more: float) -> tuple[LanePlan, ...]:
+def _few(n: int, budget: int | None, m: int | None, more: float, width: int) -> tuple[LanePlan, ...]:
     """A descent, coordinate search, restarts of CMA-ES as in BIPOP-CMA-ES (Hansen 2009), of descents, and zooms."""
     descent = TrustRegionSettings(m=m)
     # The first descent may take what a Hessian takes, but leaves most of the budget to others where that is large.
@@ -105,7 +111,7 @@ def _few(n: int, budget: int | None, m: int | None, more: float) -> tuple[LanePl
     if budget is not None:
         first = min(first, max(100 * n, budget // 4))
     return (
-        RestartPlan(
+        OpeningPlan(limit=int(more * first)) if width == 1 and m is None and n >= QUADRATIC else RestartPlan(
             role=Role.FIRST, search="trust-region", settings=descent, place=Place.START,
             limit=int(more * first), shares=False, again=False,
         ),

@@ -81,6 +81,8 @@ class Shares(Policy):
 
     def _after_descent(self, board: Board, lanes: list[Lane]) -> None:
         lane, opening = lanes[self.turn], self.current == self.turn
+        if lane.running.done is not None and lane.follow(board):
+            return
         descent, over = lane.running, lane.running.done is not None
         if not over and self.slice_used < (lane.limit if opening else self.plan.slice):
             return

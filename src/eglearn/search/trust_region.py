@@ -85,6 +85,7 @@ class TrustRegion(Search):
     ratio: float = 0.0  # actual over predicted gain of the last candidate
     due: int = 0  # samples wanted before the next candidate
     heard: int = 0  # samples from elsewhere
+    earned: int = 0  # evaluations from which H was learned elsewhere
     blocked: bool = False  # whether it waits for a sample where there is none near
 
     def _begin(self, start: Array) -> None:
@@ -93,6 +94,11 @@ class TrustRegion(Search):
         self.A, self.inverse, self.target = np.eye(n), np.eye(n), start.copy()
         self.u, self.y, self.directions = np.empty((0, n)), np.empty(0), np.eye(n)
         self.open, self.since = [], []
+
+    def take_over(self, H: Array, exponent: int, evaluations: int) -> None:
+        """Begin with curvature that was learned elsewhere, for values in units of 2^exponent."""
+        self.model.H, self.model.exponent, self.earned = H.copy(), exponent, evaluations
+        self._earn_metric()
 
     def _derive(self) -> None:
         s, n = self.settings, self.n
@@ -111,6 +117,10 @@ class TrustRegion(Search):
     @property
     def _early(self) -> bool:
         return self.settings.m is None and self.used <= self.settings.early * self.n
+
+    @property
+    def _unchecked(self) -> bool:
+        return self.used + self.earned <= self.settings.unchecked * self.n
 
     def natural(self) -> int:
         """As many as are planned to be in flight; later a candidate with its samples."""
@@ -180,7 +190,7 @@ class TrustRegion(Search):
         distances = np.sqrt(np.einsum("ij,ij->i", z, z))
         # The unit of the fit is the radius, or more where few samples are that near.
         far = max(1.0, float(np.partition(distances, min(self.n + 1, len(z) - 1))[min(self.n + 1, len(z) - 1)]))
-        isotropic = s.isotropic if self.used <= s.unchecked * self.n else s.later
+        isotropic = s.isotropic if self._unchecked else s.later
         g, H = self.model.learn(
             self.u, self.y, self.best_u, self.best_y, far * A, inverse / far,
             isotropic=isotropic, count=self._count, rounds=s.rounds,
@@ -240,13 +250,13 @@ class TrustRegion(Search):
             self.due = max(self._m - 1 - samples, 0)
         elif self.ratio >= trust.bad:
             self.delta = trust.radius(self.delta, self.ratio, self.reach)
-            accurate = s.accurate < self.ratio < s.too_good or self.used <= s.unchecked * self.n
+            accurate = s.accurate < self.ratio < s.too_good or self._unchecked
             self.due = 0 if accurate else max(self._checks - samples, 0)
         elif math.isfinite(value) and len(self._near()) < min(self.n + 1, 2 * self.n / 3 + 2):
             self.blocked, self.due = samples == 0, max(1 - samples, 0)
         else:
             self.delta = trust.cut(self.delta, self.reach, gain, self.slope)
-            self.due = 0 if self.used <= s.unchecked * self.n else max(self._checks - samples, 0)
+            self.due = 0 if self._unchecked else max(self._checks - samples, 0)
 
     def _flat(self) -> bool:
         """Whether most samples near the best point have its very value: smaller steps would tell no more."""
@@ -264,6 +274,6 @@ class TrustRegion(Search):
     def _earn_metric(self) -> None:
         s = self.settings
         curvature, V = np.linalg.eigh(self.model.H)
-        share = max(s.last_flat, s.first_flat - self.used / (s.ramp * self.n**2))
+        share = max(s.last_flat, s.first_flat - (self.used + self.earned) / (s.ramp * self.n**2))
         flat = float(np.quantile(np.abs(curvature), share))
         self.A, self.inverse = rounding_metric(curvature, V, flat, s.condition)

@@ -1,0 +1,70 @@
+"""The first descent in few dimensions: quasi-Newton steps, then a trust region."""
+
+import numpy as np
+import pytest
+from tests.search.driver import ellipsoid, rotated_rastrigin
+
+from eglearn.auto.lanes import Role
+from eglearn.auto.loop import Loop
+from eglearn.auto.plan import plan
+from eglearn.search.base import Reason
+from eglearn.search.quasi_newton import QuasiNewton
+from eglearn.search.trust_region import TrustRegion
+
+
+def begun(n, width=1, m=None):
+    return Loop.begun(np.random.default_rng(0), np.full(n, -0.3), plan(n, 200 * n, m, width), 200 * n, width)
+
+
+def advance(loop, fun, evaluations):
+    end = loop.used + evaluations
+    while loop.used < end:
+        u = loop.propose()
+        loop.learn(u, fun(u))
+
+
+def sphere(u):
+    return np.sum((u - 0.2) ** 2, axis=1)
+
+
+@pytest.mark.parametrize(("n", "width", "m"), [(4, 1, None), (10, 2, None), (10, 1, 5)])
+def test_a_trust_region_opens_where_a_quadratic_costs_little_and_where_batches_are_asked_for(n, width, m):
+    assert isinstance(begun(n, width, m).search, TrustRegion)
+
+
+def test_the_trust_region_takes_over_the_curvature():
+    loop = begun(8)
+    first = loop.search
+    assert isinstance(first, QuasiNewton)
+    while loop.search is first:
+        advance(loop, ellipsoid, 1)
+    trust = loop.search
+    assert first.done is Reason.CONVERGED
+    assert isinstance(trust, TrustRegion)
+    assert loop.lane.role is Role.FIRST
+    H = trust.model.H * 2.0**trust.model.exponent
+    unit = 0.1 * np.eye(8)
+    both = ellipsoid((unit[:, None] + unit[None]).reshape(-1, 8)).reshape(8, 8)
+    single, none = ellipsoid(unit), ellipsoid(np.zeros((1, 8)))[0]
+    np.testing.assert_allclose(H, (both - single[:, None] - single[None] + none) / 0.01, atol=0.3 * np.abs(H).max())
+    assert np.linalg.eigvalsh(trust.A).min() < 0.1  # in the metric of that curvature
+    np.testing.assert_array_equal(trust.best_u, first.best_u)
+
+
+def test_after_ripples_the_trust_region_looks_as_far_as_ever():
+    loop = begun(10)
+    advance(loop, rotated_rastrigin, 90)
+    assert isinstance(loop.search, TrustRegion)
+    assert loop.search.used > 10
+    assert not loop.search.earned
+
+
+def test_many_known_points_are_samples_few_are_a_start():
+    for known, kind in ((30, TrustRegion), (3, QuasiNewton)):
+        loop = begun(10)
+        u = np.random.default_rng(1).uniform(-1, 1, (known, 10))
+        loop.hear(u, sphere(u))
+        assert isinstance(loop.search, kind)
+        assert loop.search.best_y == sphere(u).min()
+        advance(loop, sphere, 40)
+        assert loop.board.best_y < 1e-6
