@@ -29,7 +29,7 @@ def fingerprint(opt):
     return dumps(opt.state())
 
 
-ENDING = ["trust-region", "coordinate-search", "active-subspace", "gaussian-continuation"]
+ENDING = ["trust-region", "quasi-newton", "coordinate-search", "active-subspace", "gaussian-continuation"]
 """Searches of the default that leave the rest of a budget to others."""
 
 
