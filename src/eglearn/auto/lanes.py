@@ -204,7 +204,9 @@ class Restarts(Lane):
         changes = {kind.scale_setting: scale, kind.batch_setting: self.size}
         settings = self.plan.settings or kind.settings_class()
         settings = settings.changed(**{name: v for name, v in changes.items() if name and v > 0})
-        return kind(board.rng, place, settings, width=board.width)
+        # Samples that are older than the last batch tell little: more than two batches are of use to other searches.
+        width = min(board.width, 2 * self.size) if self.size else board.width
+        return kind(board.rng, place, settings, width=width)
 
     def noticed(self, by: Lane | None) -> None:
         """A visit is due where nobody here found the best point."""
