@@ -173,7 +173,8 @@ class Restarts(Lane):
         """From a new place."""
         p, rng, usual = self.plan, board.rng, default_batch(board.n)
         if p.population is Population.DOUBLED:
-            board.doublings += 1
+            # With many in flight, the first is so large already that two batches are a quarter of them.
+            board.doublings = max(board.doublings + 1, math.ceil(math.log2(board.width / (8 * usual))))
             self.size = usual * 2**board.doublings
         elif p.population is Population.BETWEEN:
             self.size = int(usual * (0.5 * 2**board.doublings) ** (rng.random() ** 2))
