@@ -26,7 +26,9 @@ from eglearn_lab.runner import Folder, run_jobs
 OUT = Path(__file__).parents[1] / "results" / "workers"
 WIDTHS = (1, 4, 16, 64, 256, 1024)
 SMOOTH, OTHERS = (1, 2, 8, 10, 14), (0, 3, 7, 15, 17, 21)
-BUDGET = 1000  # evaluations by the dimension; ten times as many from 256 workers on, where they are a few rounds
+BUDGETS = {1: 1000, 4: 1000, 16: 1000, 64: 2000, 256: 4000, 1024: 10_000}
+"""Evaluations by the dimension, for a number of workers: the many of the largest are few rounds."""
+TRIALS = 50  # the same for TPE, whose trials take longer and longer
 
 
 def numbers(text: str) -> tuple[int, ...]:
@@ -42,11 +44,11 @@ def names(text: str) -> tuple[str, ...]:
 def make_runs(args: argparse.Namespace) -> None:
     """All that are missing, first those that tell most."""
     grid = [
-        WorkerJob(function, n, instance, player, width, duration, BUDGET * n * (10 if width >= 256 else 1))
+        WorkerJob(function, n, instance, player, width, duration, n * (TRIALS if player == "tpe" else BUDGETS[width]))
         for duration, n, instance, width, player, function in itertools.product(
             args.durations, args.dims, args.instances, args.widths, args.players, args.functions
         )
-        if player != "tpe" or width in (16, 64)  # a trial takes it longer and longer
+        if player != "tpe" or width in (4, 16)
     ]
     run_jobs(args.out, WorkerRuns(), grid, workers=args.workers)
 

@@ -188,7 +188,8 @@ class Restarts(Lane):
         """From a new place."""
         p, rng, usual = self.plan, board.rng, default_batch(board.n)
         if p.population is Population.DOUBLED:
-            board.doublings += 1
+            # With many in flight, the first is so large already that two batches are a quarter of them.
+            board.doublings = max(board.doublings + 1, math.ceil(math.log2(board.width / (8 * usual))))
             self.size = usual * 2**board.doublings
         elif p.population is Population.BETWEEN:
             self.size = int(usual * (0.5 * 2**board.doublings) ** (rng.random() ** 2))
@@ -221,7 +222,9 @@ class Restarts(Lane):
         settings = self.plan.settings or kind.settings_class()
         settings = settings.changed(**{name: v for name, v in changes.items() if name and v > 0})
         planned = self.to_plan(board, self.begun - 1)
-        return kind(board.rng, place, settings, width=board.width, budget=planned and min(planned, board.left))
+        # Samples that are older than the last batch tell little: more than two batches are of use to other searches.
+        width = min(board.width, 2 * self.size) if self.size else board.width
+        return kind(board.rng, place, settings, width=width, budget=planned and min(planned, board.left))
 
     def to_plan(self, board: Board, begun: int) -> int | None:
         """Evaluations that a search plans with, after so many before; None: it has no plan."""

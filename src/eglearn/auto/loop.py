@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 import numpy as np
 from numpy.random import Generator
@@ -65,9 +67,10 @@ class Loop(Stateful):
 
     def _derive(self) -> None:
         self._seen: list[Search | None] = [lane.search for lane in self.lanes]
+        self._in_flight = Counter((a.lane, a.search) for a in self.open.values())
 
     def __post_init__(self) -> None:
-        self._seen = []
+        self._seen, self._in_flight = [], Counter()
 
     def _track(self) -> None:
         """Count the searches that lanes have begun, so that answers to an earlier one are recognised."""
@@ -103,10 +106,9 @@ class Loop(Stateful):
         """Points of the lane that has its turn, then of the others."""
         k = self.natural() if k is None else k
         turn = self.policy.turn
-        mine = sum(a.lane == turn and a.search == self.searches[turn] for a in self.open.values())
         # Many are of less and less use to one search: beyond twice the dimension it has half of the width at most.
-        most = k if self.width == 1 else max(2 * self.board.n, self.width // 2) - mine
-        parts = [self._from(turn, min(k, most))]
+        most = max(2 * self.board.n, self.width // 2) - self._in_flight[turn, self.searches[turn]]
+        parts = [self._from(turn, k if self.width == 1 else min(k, most))]
         for lane in range(self.planned, len(self.lanes)):
             parts.append(self._from(lane, k - sum(map(len, parts))))
         while (missing := k - sum(map(len, parts))) > 0 and self.width > 1 and self.beside:
@@ -121,15 +123,18 @@ class Loop(Stateful):
         for index, point in zip(range(search.asked - len(u), search.asked), u, strict=True):
             self.open[str(self.asked)] = Asked(lane, self.searches[lane], index, self.board.used, point)
             self.asked += 1
+        self._in_flight[lane, self.searches[lane]] += len(u)
         return u
 
     def _give_up(self, lane: int) -> None:
         """The search waits: points that have been open for very long are taken as failed, and heard if they come."""
         oldest, search = self.board.used - _PATIENCE * self.width, self.searches[lane]
-        lost = [a for a in self.open.values() if a.lane == lane and a.search == search and a.since < oldest]
+        old = takewhile(lambda a: a.since < oldest, self.open.values())
+        lost = [a for a in old if a.lane == lane and a.search == search]
         if lost:
             for a in lost:
                 a.search = -1
+            self._in_flight[lane, search] -= len(lost)
             u, indices = np.array([a.u for a in lost]), np.array([a.index for a in lost])
             self._learn(lane, u, np.full(len(lost), np.nan), indices)
 
@@ -146,6 +151,7 @@ class Loop(Stateful):
         """Hand answers to the searches that asked; where one has learned, the policy chooses who goes on."""
         numbers = [int(i) for i in (list(self.open)[: len(y)] if indices is None else indices)]
         asked = [self.open.pop(str(number)) for number in numbers]
+        self._in_flight.subtract((a.lane, a.search) for a in asked)
         self.board.used += len(y)
         self.board.heard(y)
         for k in dict.fromkeys(a.lane for a in asked):

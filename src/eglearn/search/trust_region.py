@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +43,10 @@ class TrustRegionSettings(Settings):
     first_flat: float = setting(1.0, "share of the directions that the metric leaves as they are, at first", "ours")
     last_flat: float = setting(0.35, "the same, at last", "ours", FACTOR)
     ramp: float = setting(3.0, "evaluations by n^2 in which that share would fall from 1 to 0", "ours")
+    quadratic: float = setting(
+        0.04, "evaluations in flight by n^2 from which on a whole quadratic is fitted,", "ours: its cost per evaluation"
+    )
+    values: float = setting(1.5, "... to so many values by its unknowns", "ours: near 1, interpolation is at its worst")
     remembered: int = setting(4, "samples that are remembered, by the number in a fit", "ours", whole(1))
 
 
@@ -105,9 +110,14 @@ class TrustRegion(Search):
         self._m = s.m or default_batch(n)
         self._checks = 1 + math.ceil(s.checks * n)
         self._trust = TrustSettings()
-        # What a whole quadratic takes is as much as is of use in flight; what is in flight takes part in a fit.
-        self._most = max((n + 1) * (n + 2) // 2, self._m)
-        self._count = self.model.settings.count(n) + min(2 * (self.width - 1), self._most)
+        # What a whole quadratic takes is as much as is of use in flight.
+        unknowns = (n + 1) * (n + 2) // 2
+        self._most = max(unknowns, self._m)
+        self._count = self.model.settings.count(n)
+        # Where so many are in flight that their number soon suffices for a whole quadratic, it is fitted to twice as
+        # many: near as many values as unknowns, an interpolation is at its worst (double descent).
+        if self.width > 1 and self.width >= s.quadratic * n * n:
+            self._count = max(self._count, math.ceil(s.values * unknowns))
 
     @property
     def radius(self) -> float:
@@ -130,7 +140,7 @@ class TrustRegion(Search):
     @property
     def _in_flight(self) -> int:
         """Open points; one that is open after four times as many answers as there are in flight is lost."""
-        return sum(self.used - since <= 4 * self.width for since in self.since)
+        return len(self.since) - bisect_left(self.since, self.used - 4 * self.width)
 
     def propose(self, k: int | None = None) -> Array:
         """The start, samples on the axes, then candidates and samples; it waits only if very many are open."""

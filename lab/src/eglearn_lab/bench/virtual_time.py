@@ -54,17 +54,24 @@ class Ours:
 
 
 class Generations:
-    """pycma with as many points in a generation as workers; the next one begins when all have their values."""
+    """pycma with as many points in a generation as workers; the next one begins when all have their values.
+
+    Where a run of it ends, the next one begins at a random point with twice as many.
+    """
 
     def __init__(self, bounds: Any, x0: Array, width: int, budget: int, seed: int) -> None:
+        self.low, self.high = np.transpose(bounds)
+        self.seed, self.runs = seed, 0
+        self.size = max(width, 4 + int(3 * math.log(len(x0))))
+        self._begin(x0)
+
+    def _begin(self, place: Array) -> None:
         import cma
 
-        low, high = np.transpose(bounds)
-        usual = 4 + int(3 * math.log(len(x0)))
-        options = {"bounds": [low.tolist(), high.tolist()], "seed": seed + 1, "verbose": -9, "verb_log": 0,
-                   "popsize": max(width, usual), "tolfun": 0, "tolfunhist": 0, "tolstagnation": 10**9,
-                   "tolx": 0, "maxfevals": budget}  # fmt: skip
-        self.es = cma.CMAEvolutionStrategy(x0, 0.2 * float((high - low).mean()), options)
+        options = {"bounds": [self.low.tolist(), self.high.tolist()], "seed": 1000 * self.seed + self.runs + 1,
+                   "verbose": -9, "verb_log": 0, "popsize": self.size * 2**self.runs}  # fmt: skip
+        self.es = cma.CMAEvolutionStrategy(place, 0.2 * float((self.high - self.low).mean()), options)
+        self.runs += 1
         self.points: list[Array] = []
         self.values: list[float] = []
         self.given = 0
@@ -73,7 +80,7 @@ class Generations:
         """See ``Player``."""
         if not self.points:
             if self.es.stop():
-                return []
+                self._begin(np.random.default_rng([self.seed, self.runs]).uniform(self.low, self.high))
             self.points, self.given = self.es.ask(), 0
             self.values = [math.nan] * len(self.points)
         part = range(self.given, min(self.given + k, len(self.points)))
