@@ -19,8 +19,9 @@ from .policies import Forecast, ForecastPlan, Policy, Shares, SharesPlan
 # From so many dimensions on, what a model of all curvature costs, in evaluations and in time, is not worth it.
 MANY = 64
 
-# From so many on, a gradient for each step is cheaper than to learn a whole quadratic, with its n^2 / 2 curvatures.
-QUADRATIC = 5
+# From so many on, a gradient for each step is cheaper than to learn a whole quadratic, which below takes less than 100
+# evaluations.
+QUADRATIC = 13
 
 LanePlan = RestartPlan | OpeningPlan | CoordinatesPlan | DescentsPlan | EvolutionPlan
 
