@@ -52,6 +52,6 @@ def entered(n, budget):
     return {name for name in names if name.split(".")[0] not in ELSEWHERE}
 
 
-@pytest.mark.parametrize(("n", "budget", "column"), [(6, 3000, 0), (64, 4000, 1)])
+@pytest.mark.parametrize(("n", "budget", "column"), [(14, 14_000, 0), (64, 4000, 1)])
 def test_a_run_enters_the_modules_that_are_drawn(n, budget, column):
     assert entered(n, budget) == drawn(column)
