@@ -39,7 +39,7 @@ def cosines(function: int, **changes: object) -> dict[str, list[float]]:
         search = opt._search
         if step % EVERY or not search.gradient.any():
             continue
-        samples = search._samples()
+        samples = search.samples()
         offsets = rng.standard_normal((FRESH, N)) * search.epsilon / np.sqrt(N)
         u = search.region.around(candidate, offsets)
         y = np.array([problem(p) for p in 5 * u])  # the cube is [-5, 5]

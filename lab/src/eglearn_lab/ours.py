@@ -5,11 +5,14 @@ from eglearn.algorithms import ALGORITHMS as ALONE
 from eglearn.algorithms import AskTell
 from eglearn.learning.memory import Replay, Samples
 from eglearn.learning.models import gradient_model, value_model
+from eglearn.learning.models.base import pair_loss
 from eglearn.learning.output import OutputMap
+from eglearn.learning.pairs import penalty
 from eglearn.learning.regions import LinearRegion
 from eglearn.learning.samplers import ball
 from eglearn.learning.values import ENTERS
-from eglearn.search.egl import ExplicitGradientLearning
+from eglearn.search.egl import ExplicitGradientLearning, GradientLearning
+from eglearn.search.igl import IndirectGradientLearning
 from eglearn.settings import Settings
 
 __all__ = [
@@ -23,7 +26,9 @@ __all__ = [
     "ConvergentSettings",
     "EGLSettings",
     "ExplicitGradientLearning",
+    "GradientLearning",
     "IGLSettings",
+    "IndirectGradientLearning",
     "LinearRegion",
     "OutputMap",
     "Replay",
@@ -31,5 +36,7 @@ __all__ = [
     "Settings",
     "ball",
     "gradient_model",
+    "pair_loss",
+    "penalty",
     "value_model",
 ]

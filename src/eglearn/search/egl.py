@@ -171,7 +171,7 @@ class GradientLearning(ModelSearch):
         s = self.settings
         factor = self._plan() if self._planned else s.region_factor
         if isinstance(self.region, ShapedRegion) and len(self.memory):
-            self.region = self.region.shaped(stretch(self._samples(), s.shape_limit))
+            self.region = self.region.shaped(stretch(self.samples(), s.shape_limit))
         self.region = self.region.shrunk(self._centre, factor)
         self.memory.move_to(self.region)
         self.output.reset()
@@ -183,7 +183,8 @@ class GradientLearning(ModelSearch):
     def _return_to_best(self) -> None:
         self.candidate = self.region.to_z(self._centre)
 
-    def _samples(self) -> Samples:
+    def samples(self) -> Samples:
+        """What the model learns from: the replay, its values mapped."""
         v = self.output(self.memory.y)
         # Maps without a squash may leave values whose squares overflow: these are learned from in a larger unit. Only
         # the length of the gradient changes, which is beyond any step then.
@@ -196,7 +197,7 @@ class GradientLearning(ModelSearch):
     def _step(self, u: Array, y: Array) -> None:
         if self.settings.jump:
             self.candidate = self.region.to_z(u[np.nanargmin(y)])
-        fit = self._model.fit(self._samples(), self._dither(), self.rng)
+        fit = self._model.fit(self.samples(), self._dither(), self.rng)
         gradient = fit.gradient(self.candidate[None])[0]
         if not np.isfinite(gradient).all():  # beyond the range of floats: no step rather than a wild one
             gradient = np.zeros_like(gradient)

@@ -25,6 +25,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._typing import Array
+from .fits import Fits
 
 
 class Evaluated(Protocol):
@@ -52,6 +53,7 @@ class Run:
     """``fun(x)`` is the value; every call counts."""
     seed: int
     recommended: Array | None = None
+    fits: Fits = field(default_factory=Fits)
     rng: np.random.Generator = field(init=False)
     """A generator made from the seed."""
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from scipy.stats import rankdata
 
 from . import authors, metrics
 from .ablations import ABLATIONS, ablation
 from .algorithms import ALGORITHMS, is_ours
 from .evidence import (
     CONTRARY,
+    ENOUGH,
     HELD,
     NO_DATA,
     NOT_TESTED,
-    UNTESTABLE,
     Conditions,
     Evidence,
     Verdict,
@@ -263,6 +264,29 @@ def cone_gain(conditions: Conditions, results: Results) -> Verdict:
     return decide(gain(runs, "egl-cone-ball", "egl-ball"), conditions)
 
 
-def untestable(why: str, conditions: Conditions, results: Results) -> Verdict:
-    """A claim that results of runs cannot decide."""
-    return Verdict(UNTESTABLE, why)
+def skewed_is_harder(subject: str, conditions: Conditions, results: Results) -> Verdict:
+    """Rank correlation of the values' skewness with the share that the network leaves unexplained, over functions."""
+    runs = results.select(suite="bbob", algorithm=subject)
+    if "fit_until" not in runs.columns:
+        return Verdict(NO_DATA, "These runs hold no training errors.")
+    runs = runs.where(np.array([len(ends) > 0 for ends in runs["fit_until"]], dtype=bool))
+    if len(np.unique(runs["function"])) < ENOUGH:
+        return Verdict(NO_DATA, "It takes runs on more functions that hold training errors.")
+    # A run counts with its mean over decades, a function with that over its runs.
+    unexplained, skewness = (
+        {int(f): float(np.mean([c.mean() for c in part[name]])) for f, part in runs.by("function")}
+        for name in ("fit_unexplained", "fit_skewness")
+    )
+    ranks = np.array([rankdata(list(unexplained.values())), rankdata(np.abs(list(skewness.values())))])
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    # The correlation is a mean over functions; its interval takes the ranks as they are.
+    each = np.prod(ranks / np.sqrt(np.mean(ranks**2, axis=1, keepdims=True)), axis=0)
+    interval = metrics.bootstrap_mean(each, np.random.default_rng(0))
+    d, low, high = (float(x) for x in (interval.estimate, interval.low, interval.high))
+    named = "; ".join(
+        f"{kind} {', '.join(f'f{f} {unexplained[f]:.2f}' for f in functions if f in unexplained)}"
+        for kind, functions in (("even or normal:", (15, 18, 23)), ("skewed:", (2, 10, 11)))
+    )
+    words = f"{subject}: rank correlation {d:+.2f} ({low:.2f} to {high:.2f}) over {len(each)} functions"
+    words += f"; unexplained {named}"
+    return decide([Evidence(d, low, high, len(each), least_budget(runs, (subject,)), words)], conditions)

@@ -21,6 +21,7 @@ def _ask_tell(run: Run, kind: type[AskTell], settings: Settings | None) -> None:
         while not optimiser.stop():
             x = optimiser.ask()
             optimiser.tell(x, [run.fun(point) for point in x])
+            run.fits.note(optimiser.search, optimiser.nfev)
     finally:
         run.recommend(optimiser.x_favorite)
 

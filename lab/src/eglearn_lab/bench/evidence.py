@@ -21,8 +21,8 @@ from .metrics import Results
 from .page import points
 
 HELD, CONTRARY, OPEN = "held here", "did not hold here", "not settled"
-NOT_TESTED, NO_DATA, UNTESTABLE = "not tested at this budget", "no data yet", "could not be tested here"
-VERDICTS = (HELD, CONTRARY, OPEN, NOT_TESTED, NO_DATA, UNTESTABLE)
+NOT_TESTED, NO_DATA = "not tested at this budget", "no data yet"
+VERDICTS = (HELD, CONTRARY, OPEN, NOT_TESTED, NO_DATA)
 
 ENOUGH = 6  # problems
 

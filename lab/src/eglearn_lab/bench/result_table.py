@@ -14,7 +14,13 @@ from .._typing import Mask
 KEYS = ("suite", "function", "dimension", "instance", "algorithm", "seed")
 """Columns that every table has: they say which run a row is."""
 
-LISTS = {"trace_evaluations": int, "trace_gap": float}
+LISTS = {
+    "trace_evaluations": int,
+    "trace_gap": float,
+    "fit_until": int,
+    "fit_unexplained": float,
+    "fit_skewness": float,
+}
 """Columns with a list of its own length in each row."""
 
 

@@ -58,6 +58,7 @@ def schema() -> Any:
         "best_gap": real, "recommended_gap": real, "status": text, "error": text, "cpu_optimiser": real,
         "cpu_function": real, "trace_evaluations": counts, "trace_gap": curve,
         "target_evaluations": counts, "versions": text, "started": pa.timestamp("ms", tz="UTC"),
+        "fit_until": counts, "fit_unexplained": curve, "fit_skewness": curve,
     }  # fmt: skip
     return pa.schema(list(kinds.items()))
 
@@ -77,4 +78,4 @@ def load_results(path: str | os.PathLike[str]) -> Any:
         return Folder(path, CocoRuns()).table()
     import pyarrow.parquet as pq  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-    return pq.read_table(path)
+    return pq.read_table(path, schema=schema())

@@ -92,6 +92,7 @@ class CocoRuns(Work[Job]):
             "versions": versions(*_PACKAGES),
             "started": started,
         }
+        row |= run.fits.columns()
         objective.close(recommended)
         return row
 
