@@ -1,65 +1,77 @@
-"""Why a network loses, where it does: its gradient beside those of closed forms on the same samples, along a run.
+"""Why a network wins or loses: its gradient beside those of other models of the same samples, along a run.
 
-A run of ``egl-fc`` in 20-D on f1, f8 and f15, 4,000 evaluations. At every tenth step the mean-gradient around the
-candidate is measured with 4,000 fresh points (the least-squares slope of the mapped values; they are not counted),
-and the cosine with it is printed for the network, and for the constant and the affine model fitted to the same replay:
-their median over the first 20 steps and over the later ones. Takes about two minutes of one core.
+A run of ``egl-fc`` in 40-D with the paper's budget on a few functions. At thirty moments the mean-gradient around the
+candidate is measured with 10,000 fresh points (the least-squares slope of the mapped values; they are not counted).
+Its cosine is taken with the gradient of the run's network, with those of the constant and the affine model fitted to
+the same replay, and with that of IGL's network, which is trained on the same samples all along. One row a moment goes
+to ``results/gradient/along-a-run.csv``; functions that are there are not run again. A function takes two minutes of
+one core. ``eglearn bench paper`` shows the medians.
 """
 
 from __future__ import annotations
 
+import csv
 import sys
+from pathlib import Path
 
 import numpy as np
 
 from eglearn import EGL
+from eglearn.learning.models import value_model
 from eglearn.learning.models.closed_form import Affine, Constant
 from eglearn.learning.models.settings import FieldSettings
-from eglearn_lab.bench.entries import trained
+from eglearn_lab.bench.entries import trained, trained_indirectly
 from eglearn_lab.bench.problems import Problem
+from eglearn_lab.ours import ENTERS
 
-N, BUDGET, FRESH, EVERY = 20, 4000, 4000, 10
+N, BUDGET, FRESH, MOMENTS = 40, 150_000, 10_000, 30
+FUNCTIONS = (15, 8, 24, 10, 1)
 CLOSED = {"constant": Constant(FieldSettings(model="constant")), "affine": Affine(FieldSettings(model="affine"))}
+COLUMNS = ("function", "evaluations", "egl-fc", "igl-fc", *CLOSED)
+OUT = Path(__file__).parents[1] / "results" / "gradient" / "along-a-run.csv"
 
 
-def cosines(function: int, **changes: object) -> dict[str, list[float]]:
-    """Of each model with the measured mean-gradient, at every tenth step."""
+def cosines(function: int) -> list[list[float]]:
+    """The rows of one function."""
     problem = Problem("bbob", function, N, 1).open(10**9)
-    # Planned for 75,000 evaluations, of which these are the first: regions are as in a long run.
-    opt = EGL(list(zip(problem.lower, problem.upper, strict=True)), problem.x0, budget=75_000, seed=0,
-              settings=trained("fc", N).changed(**changes))  # fmt: skip
+    opt = EGL(list(zip(problem.lower, problem.upper, strict=True)), problem.x0, budget=BUDGET, seed=0,
+              settings=trained("fc", N))  # fmt: skip
     rng = np.random.default_rng(1)
-    found: dict[str, list[float]] = {"network": [], **{name: [] for name in CLOSED}}
-    step = 0
-    while opt.nfev < BUDGET:
+    indirect = value_model(trained_indirectly("fc", N), N, rng, squash=True)
+    search, rows = opt.search, []
+    while not opt.stop():
         x = opt.ask()
-        candidate = opt._search.candidate.copy()
+        candidate, before = search.candidate.copy(), search.loss
         opt.tell(x, [problem(p) for p in x])
-        step += 1
-        search = opt._search
-        if step % EVERY or not search.gradient.any():
+        if search.loss == before:  # a new region began, and nothing was learned
             continue
         samples = search.samples()
-        offsets = rng.standard_normal((FRESH, N)) * search.epsilon / np.sqrt(N)
-        u = search.region.around(candidate, offsets)
-        y = np.array([problem(p) for p in 5 * u])  # the cube is [-5, 5]
-        z = search.region.to_z(u)
-        v = search.output(y / 4)  # values enter a search as quarters
+        value_fit = indirect.fit(samples, 0.0, rng)
+        if opt.nfev < (len(rows) + 1) * BUDGET / MOMENTS:
+            continue
+        u = search.region.around(candidate, rng.standard_normal((FRESH, N)) * search.epsilon / np.sqrt(N))
+        y = np.array([problem(opt._to_x(p)) for p in u])
+        z, v = search.region.to_z(u), search.output(ENTERS * y)
         true = np.linalg.lstsq(z - z.mean(axis=0), v - v.mean(), rcond=None)[0]
-        learned = {name: model.fit(samples).gradient(candidate[None])[0] for name, model in CLOSED.items()}
-        for name, g in {"network": search.gradient, **learned}.items():
-            found[name].append(float(g @ true / np.linalg.norm(g) / np.linalg.norm(true)))
-    return found
+        fits = (value_fit, *(model.fit(samples) for model in CLOSED.values()))
+        learned = [search.gradient, *(fit.gradient(candidate[None])[0] for fit in fits)]
+        found = [float(g @ true / max(np.linalg.norm(g) * np.linalg.norm(true), 1e-300)) for g in learned]
+        rows.append([function, opt.nfev, *(round(c, 4) for c in found)])
+    return rows
 
 
 def main() -> int:
-    """Print a table."""
-    print(f"{'':14}{'network':>18}{'constant':>18}{'affine':>18}   median cosine, early and later steps")
-    for function in (1, 8, 15):
-        found = cosines(function)
-        early = 20 // EVERY
-        parts = (f"{np.median(c[:early]):8.2f} {np.median(c[early:]):8.2f}" for c in found.values())
-        print(f"f{function:<13}" + "".join(f"{part:>18}" for part in parts), flush=True)
+    """Run what is not there yet, and print the medians."""
+    OUT.parent.mkdir(parents=True, exist_ok=True)
+    rows = list(csv.reader(OUT.open()))[1:] if OUT.exists() else []
+    print(f"{'':6}" + "".join(f"{name:>10}" for name in COLUMNS[2:]) + "   median cosine")
+    for function in FUNCTIONS:
+        if not any(row[0] == str(function) for row in rows):
+            rows += [list(map(str, row)) for row in cosines(function)]
+            with OUT.open("w", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
+        mine = np.array([row[2:] for row in rows if row[0] == str(function)], dtype=float)
+        print(f"f{function:<5}" + "".join(f"{c:10.2f}" for c in np.median(mine, axis=0)), flush=True)
     return 0
 
 
