@@ -4,8 +4,8 @@ A run of ``egl-fc`` in 40-D with the paper's budget on a few functions. At thirt
 candidate is measured with 10,000 fresh points (the least-squares slope of the mapped values; they are not counted).
 Its cosine is taken with the gradient of the run's network, with those of the constant and the affine model fitted to
 the same replay, and with that of IGL's network, which is trained on the same samples all along. One row a moment goes
-to ``results/gradient/along-a-run.csv``; functions that are there are not run again. A function takes two minutes of
-one core. ``eglearn bench paper`` shows the medians.
+to ``docs/experiments/gradient-along-a-run.csv``; functions that are there are not run again. A function takes two
+minutes of one core. ``eglearn bench paper`` shows the medians.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ N, BUDGET, FRESH, MOMENTS = 40, 150_000, 10_000, 30
 FUNCTIONS = (15, 8, 24, 10, 1)
 CLOSED = {"constant": Constant(FieldSettings(model="constant")), "affine": Affine(FieldSettings(model="affine"))}
 COLUMNS = ("function", "evaluations", "egl-fc", "igl-fc", *CLOSED)
-OUT = Path(__file__).parents[1] / "results" / "gradient" / "along-a-run.csv"
+OUT = Path(__file__).parents[1] / "docs" / "experiments" / "gradient-along-a-run.csv"
 
 
 def cosines(function: int) -> list[list[float]]:
@@ -62,7 +62,6 @@ def cosines(function: int) -> list[list[float]]:
 
 def main() -> int:
     """Run what is not there yet, and print the medians."""
-    OUT.parent.mkdir(parents=True, exist_ok=True)
     rows = list(csv.reader(OUT.open()))[1:] if OUT.exists() else []
     print(f"{'':6}" + "".join(f"{name:>10}" for name in COLUMNS[2:]) + "   median cosine")
     for function in FUNCTIONS:

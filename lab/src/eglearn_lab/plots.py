@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PINK, GREY = (
@@ -109,6 +110,17 @@ class Canvas:
     def save(self, figure: Figure, name: str, *, dpi: int = 110) -> Path:
         """Write a picture."""
         return save(figure, self.folder / f"{name}{'-narrow' * self.narrow}.{self.kind}", dpi=dpi)
+
+
+def plain_numbers(ax: Axes) -> None:
+    """Write the numbers of a logarithmic y axis that spans few decades as 0.2, not as powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = ax.get_ylim()
+    if high < 300 * low:
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def save(figure: Figure, path: str | os.PathLike[str], *, dpi: int = 110) -> Path:

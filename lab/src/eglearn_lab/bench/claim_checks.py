@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.stats import rankdata
@@ -191,7 +192,9 @@ def state_of_the_art(subject: str, conditions: Conditions, results: Results) -> 
         lacking += [] if pair else [b]
     verdict = decide(found, conditions, lacking=_ABSENT.format(", ".join(lacking)) if found and lacking else "")
     absent = sorted(a for a in set(ALGORITHMS) - set(runs.algorithms) if _is_rival(a))
-    return Verdict(verdict.word, f"{verdict.figures[:-1]}; no runs of {', '.join(absent)}.") if absent else verdict
+    return (
+        Verdict(verdict.word, f"{verdict.figures[:-1]}; {len(absent)} more rivals have no runs.") if absent else verdict
+    )
 
 
 def _is_rival(name: str) -> bool:
@@ -229,7 +232,7 @@ def late_help(conditions: Conditions, results: Results) -> Verdict:
     verdict = decide(late, conditions)
     if verdict.word == HELD and early[0].low > 0:
         word = CONTRARY if conditions.met(early[0]) else NOT_TESTED
-        return Verdict(word, f"{verdict.figures[:-1]}; it helps early too: {early[0].words}.")
+        return replace(verdict, word=word, figures=f"{verdict.figures[:-1]}; it helps early too: {early[0].words}.")
     return verdict
 
 

@@ -35,7 +35,7 @@ _RADIUS = 0.1
 
 
 def trained(model: str, n: int = 40) -> EGLSettings:
-    """Settings of ``egl-fc`` and ``egl-spline``: planned zoom, the paper's radius, about equal training time a batch."""
+    """Settings of ``egl-fc`` and ``egl-spline``: planned zoom, about equal training time a batch."""
     return EGLSettings.planned(n, model=model, training_steps=_TRAINING[model], epsilon=_RADIUS)
 
 

@@ -67,9 +67,11 @@ class Verdict:
 
     word: str
     figures: str
+    problems: int = 0
+    """The fewest of a comparison."""
 
 
-def decide(found: Sequence[Evidence], conditions: Conditions, *, lacking: str = "", shown: int = 3) -> Verdict:
+def decide(found: Sequence[Evidence], conditions: Conditions, *, lacking: str = "", shown: int = 1) -> Verdict:
     """The rule at the top; ``lacking`` names what the claim also speaks of but was not run, which leaves it open.
 
     The figures are those of the differences that speak most against the claim, ``shown`` of them.
@@ -90,7 +92,7 @@ def decide(found: Sequence[Evidence], conditions: Conditions, *, lacking: str = 
     words += [lacking] if lacking else []
     words += [conditions.lacking(contrary[0])] if word == NOT_TESTED else []
     words += [f"only {few} problem{'s' * (few > 1)}"] if few < ENOUGH else []
-    return Verdict(word, "; ".join(words) + ".")
+    return Verdict(word, "; ".join(words) + ".", few)
 
 
 def solved(results: Results, a: str, b: str, reference: str, where: str) -> list[Evidence]:
@@ -105,7 +107,7 @@ def solved(results: Results, a: str, b: str, reference: str, where: str) -> list
     return [Evidence(c.difference, c.low, c.high, c.problems, least_budget(results, (a, b)), words)]
 
 
-def closer(results: Results, a: str, b: str, t: float, *, words: str = "") -> list[Evidence]:
+def closer(results: Results, a: str, b: str, t: float) -> list[Evidence]:
     """Scaled distance of b minus that of a after t evaluations: positive if a is closer."""
     table = _distances(results, (a, b), t)
     if not len(table):
@@ -113,8 +115,8 @@ def closer(results: Results, a: str, b: str, t: float, *, words: str = "") -> li
     interval = metrics.bootstrap_mean(table[:, 1] - table[:, 0], np.random.default_rng(0))
     d, low, high = (float(v) for v in (interval.estimate, interval.low, interval.high))
     mean_a, mean_b = table.mean(axis=0)
-    text = f"{words}after {t:,.0f} evaluations mean scaled distance {a} {mean_a:.3g}, {b} {mean_b:.3g}: "
-    words = f"{text}{b} minus {a} {d:+.2g} ({low:.2g} to {high:.2g})"
+    text = f"scaled distance after {t:,.0f} evaluations: {a} {mean_a:.3g}, {b} {mean_b:.3g}"
+    words = f"{text}, difference {d:+.2g} ({low:.2g} to {high:.2g})"
     return [Evidence(d, low, high, len(table), least_budget(results, (a, b)), words)]
 
 

@@ -34,6 +34,7 @@ _LOOK = {
 }  # fmt: skip
 _FLOOR = 1e-6
 _CLOSEST = 1e-8  # COCO's last target
+_NEAR = (0.5, 0.5)  # decades between points whose labels would lie on each other
 
 
 def comparable(results: Results, n: int, suite: str = "bbob") -> Results:
@@ -125,6 +126,7 @@ def _drawn(means: dict[str, Array], t: Array, path: Path) -> Path:
     for name, y in means.items():
         ax.plot(t, np.maximum(y, _FLOOR), label=name, **_style(name))
     ax.set(xscale="log", yscale="log", xlabel="evaluations", ylabel="mean of (y - optimum) / (y0 - optimum)")
+    plots.plain_numbers(ax)
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return plots.save(figure, path)
 
@@ -147,13 +149,13 @@ def by_kind(results: Results, ours: str, folder: Path, n: int = 40) -> Picture |
             if not mine:
                 continue
             ax.scatter([e[1] for e in mine.values()], [e[0] for e in mine.values()], s=26, color=colour, label=group)
-            for f, end in mine.items():
-                ax.annotate(f"f{f}", (end[1], end[0]), xytext=(4, 3), textcoords="offset points", fontsize=8)
             told.append(f"{group}: {ours} lower on {sum(e[0] < e[1] for e in mine.values())} of {len(mine)} functions")
         ax.axline((1e-3, 1e-3), (1, 1), color=plots.GREY, linewidth=1)
         ax.axhline(1, color=plots.GREY, linestyle=":", linewidth=1)
         ax.axvline(1, color=plots.GREY, linestyle=":", linewidth=1)
         ax.set(xscale="log", yscale="log", xlabel="gap of one CMA-ES run", ylabel=f"gap of {ours}")
+        for names, place in _labels({f: (end[1], end[0]) for f, end in ends.items()}):
+            ax.annotate(names, place, xytext=(5, 4), textcoords="offset points", fontsize=8)
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         path = plots.save(figure, folder / "where.png")
     note = (
@@ -161,6 +163,19 @@ def by_kind(results: Results, ours: str, folder: Path, n: int = 40) -> Picture |
         f"that. Below the diagonal {ours} ends lower. Dotted: a gap of 1."
     )
     return Picture(path, f"Where {ours} beats CMA-ES, and where not", note, f"{'; '.join(told)}.")
+
+
+def _labels(points: dict[int, tuple[float, float]]) -> list[tuple[str, tuple[float, float]]]:
+    """A label for each function; those that would lie on each other share one, at the rightmost point."""
+    groups: list[list[int]] = []
+    for f in sorted(points, key=lambda f: points[f][1]):
+        near = (g for g in groups if np.all(np.abs(np.log10(points[f]) - np.log10(points[g[0]])) < _NEAR))
+        found = next(near, None)
+        if found is None:
+            groups.append([f])
+        else:
+            found.append(f)
+    return [(", ".join(f"f{f}" for f in sorted(g)), max(points[f] for f in g)) for g in groups]
 
 
 def protocols(results: Results, folder: Path, n: int = 40) -> Picture | None:

@@ -122,6 +122,7 @@ def _curves(entry: Ablation, runs: Results, canvas: Canvas, panels: dict[str, Re
             ax.set(xscale="log", yscale="log", xlabel="evaluations", title=title)
             words.append(f"{title}: " + ", ".join(f"{name} {means[name][-1]:.2g}" for name in names))
         axes[0, 0].set_ylabel("gap / gap of the start")
+        plots.plain_numbers(axes[0, 0])
         axes[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         figure.tight_layout()
         path = canvas.save(figure, f"ablation-{entry.name}")
@@ -140,28 +141,34 @@ def _where(runs: Results) -> str:
 
 def gain_over_time(entry: Ablation, runs: Results, canvas: Canvas) -> Picture:
     """App. H: gain over the reference against evaluations, a line a variant with its interval."""
-    return _gains(entry, runs, canvas, lambda name: "")
+    return _gains(entry, runs, canvas, lambda name: ("", name))
 
 
 def gain_by_dither(entry: Ablation, runs: Results, canvas: Canvas) -> Picture:
     """Fig. 4d: the same, a panel a dither."""
-    return _gains(entry, runs, canvas, lambda name: f"dither {name.split('-p')[1]} epsilon")
+
+    def place(name: str) -> tuple[str, str]:
+        _, size, dither = name.split("-")
+        return f"dither {dither[1:]} epsilon", f"{size} batch{'es' * (size != '1')}"
+
+    return _gains(entry, runs, canvas, place)
 
 
-def _gains(entry: Ablation, runs: Results, canvas: Canvas, panel_of: Callable[[str], str]) -> Picture:
+def _gains(entry: Ablation, runs: Results, canvas: Canvas, place: Callable[[str], tuple[str, str]]) -> Picture:
+    """``place`` gives a variant's panel and its name there."""
     import matplotlib.pyplot as plt
 
     budget = int(runs["budget"].max())
     t = np.unique(np.geomspace(min(300, budget), budget, 31).round())
     found = gains(runs, str(entry.reference), t, resamples=2000)
     names = [name for name in entry.algorithms if name in found]
-    panels = list(dict.fromkeys(panel_of(name) for name in names))
+    panels = sorted({place(name)[0] for name in names})
     with plots.style():
         figure, axes = plt.subplots(1, len(panels), figsize=(plots.WIDTH, 3.8), sharey=True, squeeze=False)
         for ax, panel in zip(axes.flat, panels, strict=True):
-            for name in (name for name in names if panel_of(name) == panel):
+            for name in (name for name in names if place(name)[0] == panel):
                 look, gain = plots.line_style(len(ax.lines)), found[name]
-                ax.plot(t, 100 * gain.estimate, label=name, markevery=5, **look)
+                ax.plot(t, 100 * gain.estimate, label=place(name)[1], markevery=5, **look)
                 ax.fill_between(t, 100 * gain.low, 100 * gain.high, color=look["color"], alpha=0.15, linewidth=0)
             ax.axhline(0, color=plots.GREY, linewidth=1)
             ax.set(xscale="log", xlabel="evaluations", title=panel)

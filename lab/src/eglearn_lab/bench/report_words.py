@@ -152,10 +152,11 @@ def reading(loaded: Loaded) -> list[str]:
 
 
 RULE = (
-    "Held here: if the 95 % interval of each paired difference lies on the claimed side of 0. If one lies on the "
-    "other side: did not hold here, if the runs had the paper's budget (150,000 evaluations), the paper's settings or "
-    "better and at least 24 problems; otherwise not tested at this budget. Else not settled; fewer than 6 problems "
-    "settle nothing. In brackets: what stands for the paper's EGL, its algorithm 3; never auto, the default."
+    "A claim held here if every comparison behind it lies on the claimed side of 0 with its whole 95 % interval. It "
+    "did not hold if one lies on the other side, in runs with the paper's budget (150,000 evaluations), the paper's "
+    "settings or better and at least 24 problems; with less, it was not tested at this budget. All else is not "
+    "settled, and fewer than 6 problems settle nothing. In brackets: who stands for the paper's EGL, its algorithm 3. "
+    "auto, the default of minimize, never does."
 )
 
 
