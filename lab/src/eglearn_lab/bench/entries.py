@@ -30,18 +30,15 @@ def _ask_tell(run: Run, kind: type[AskTell], settings: Settings | None) -> None:
 # of the fully connected one (n = 2, 10, 40), and IGL's as much as EGL's.
 _TRAINING = {"fc": 32, "spline": 4}
 
-# Gradient steps reach about 2 % of a radius of 0.3 sqrt(n), which is right for Newton steps.
-_RADIUS = 0.1
-
 
 def trained(model: str, n: int = 40) -> EGLSettings:
     """Settings of ``egl-fc`` and ``egl-spline``: planned zoom, about equal training time a batch."""
-    return EGLSettings.planned(n, model=model, training_steps=_TRAINING[model], epsilon=_RADIUS)
+    return EGLSettings.planned(n, model=model, training_steps=_TRAINING[model])
 
 
 def trained_indirectly(model: str, n: int = 40) -> IGLSettings:
     """Settings of ``igl-fc`` and ``igl-spline``: those of ``trained`` but for what is learned."""
-    return IGLSettings.planned(n, model=model, training_steps=_TRAINING[model], epsilon=_RADIUS)
+    return IGLSettings.planned(n, model=model, training_steps=_TRAINING[model])
 
 
 def _egl(
