@@ -47,7 +47,7 @@ def test_the_page_says_how_good_the_learned_gradient_is(tmp_path):
         "function,evaluations,egl-fc,affine\n1,50,0.1,0.9\n1,100,0.3,0.8\n1,150,0.2,0.7\n8,50,0.5,0.4\n"
     )
     text = write_paper(parquet(tmp_path / "runs.parquet", made_up()), tmp_path / "paper.md").read_text()
-    assert "| function | egl-fc | affine |\n|---|--:|--:|\n| f1 Sphere | 0.20 | **0.80** |" in text
+    assert "| function | egl-fc | affine |\n|---|--:|--:|\n| f1 sphere | 0.20 | **0.80** |" in text
     assert "| **0.50** | 0.40 |" in text
 
 
