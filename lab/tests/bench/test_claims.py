@@ -129,8 +129,9 @@ def test_each_verdict_from_data() -> None:
 
 def test_claims_on_networks_replay_and_radius() -> None:
     networks = {"networks-fc": 90.0, "networks-fc-tr": 80.0, "networks-fc-om": 20.0, "networks-fc-tr-om": 10.0}
-    assert verdict(networks | {"networks-spline": 20.0}, "together beat", n=40).word == HELD
-    assert verdict(networks | {"networks-spline": 20.0}, "spline network", n=40, **FULL).word == NOT_TESTED
+    assert verdict(networks, "together beat", n=40).word == HELD
+    assert verdict({"egl-spline": 20.0, "egl-fc": 10.0}, "spline network", n=40, **FULL).word == NOT_TESTED
+    assert verdict({"egl-spline": 5.0, "egl-fc": 10.0}, "spline network", n=40, **FULL).word == HELD
     replay = {
         "replay-1-p0": 50.0,
         "replay-4-p0": 45.0,

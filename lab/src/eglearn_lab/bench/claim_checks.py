@@ -236,6 +236,14 @@ def late_help(conditions: Conditions, results: Results) -> Verdict:
     return verdict
 
 
+def spline_beats_fc(conditions: Conditions, results: Results) -> Verdict:
+    """Scaled distance of egl-spline and egl-fc in 40-D; both train about equally long."""
+    names = ("egl-spline", "egl-fc")
+    runs = results.select(suite="bbob", dimension=40, algorithm=names)
+    end = shared_budget(runs, names)
+    return decide(closer(runs, *names, end) if end else [], conditions)
+
+
 def gained(a: str, sign: float, conditions: Conditions, results: Results) -> Verdict:
     """Gain of a replay or perturbation variant."""
     return decide(gain(_ablation(results, "replay-perturbation"), a, "replay-1-p0", sign=sign), conditions)
