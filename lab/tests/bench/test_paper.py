@@ -23,7 +23,11 @@ def test_the_page_shows_figures_verdicts_and_commands(tmp_path):
     folder = tmp_path / "experiments"
     folder.mkdir()
     (folder / "continuity.md").write_text(
-        "# continuity\n\nA question.\n\n1. The paper: it is so.\n\n   Measured: 3.\n\n   **It holds.**\n"
+        "# continuity\n\nA question.\n\n1. The paper: it is so.\n\n   Measured: 3.\n\n   **It holds.**\n\n"
+        "2. The paper: so, too.\n\n   Measured: 4.\n\n   **Not settled.**\n"
+    )
+    (folder / "latent.md").write_text(
+        "# x\n\n- EGL wins (sec. 5.2); here `egl-fc`. The cost of\n  it is 0.1. That is so. **Holds.**\n"
     )
     page = write_paper(parquet(tmp_path / "runs.parquet", made_up()), tmp_path / "paper.md")
     text = page.read_text()
@@ -31,8 +35,11 @@ def test_the_page_shows_figures_verdicts_and_commands(tmp_path):
         assert f"](paper/{name}.png)" in text
         assert (tmp_path / "paper" / f"{name}.png").stat().st_size > 5000
     assert "](experiments/continuity.png)" in text
-    assert "| it is so. | **It holds** |" in text
+    assert "| It is so. | **held here** |" in text
     assert "| Explicit learning beats indirect learning (IGL). | **held here (egl-fc)** |" in text
+    assert "| So, too. | not settled |" in text
+    assert "| EGL wins (sec. 5.2); here egl-fc. | **held here** | The cost of it is 0.1. That is so. |" in text
+    assert "Of 3 on theory, small pictures and latent spaces: 2 hold" in text
     assert "eglearn bench run --out results/coco/figure-3" in text
     assert "| multimodal | **5.0e-4** | 0.15 | 5 : 0 |" in text
     told = "egl-fc is clearly better on moderate, ill-conditioned, multimodal and weak structure functions; CMA-ES is "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..plots import Canvas
-from . import markdown, metrics, paper_figures
+from . import markdown, metrics, paper_elsewhere, paper_figures
 from .claims import SUBJECTS, Claim, judge
 from .evidence import CONTRARY, HELD, VERDICTS, Verdict
 from .page import Block, Cell, Chapter, Code, Items, Page, Picture, Section, Table, points, short
@@ -20,7 +18,7 @@ from .report_ablations import ablation_parts
 from .report_data import Loaded, Source, load
 from .report_words import RULE
 from .result_table import Results
-from .tables import GROUPS, function_name
+from .tables import GROUPS
 
 _RUN = "eglearn bench run"
 _ABLATION = f"{_RUN} --out results/coco/ablations --ablation {{}}"
@@ -38,15 +36,6 @@ ABLATION_FIGURES = (
     ("epsilon", "App. F: the first radius on f19, f21 and f22", "app. F"),
     ("jump", "Alg. 3: gradient or jump", "alg. 3"),
 )
-EXPERIMENTS = (
-    ("mean-gradient-1d", "Fig. 1: one dimension"),
-    ("mean-gradient-2d", "Fig. 2: two dimensions"),
-    ("controllable-accuracy", "Theorem 1: accuracy"),
-    ("continuity", "Sec. 3.1: continuity"),
-    ("convergence", "Theorem 2: convergence"),
-    ("spline-vs-fc", "App. C: splines"),
-)
-
 STANDS = (
     ("egl-table1-fc, egl-table1-spline:", "the paper's table 1 to the letter, trained on all pairs of a batch."),
     ("egl-fc, egl-spline:", "the paper's networks with our settings: a zoom planned over the budget, smaller layers."),
@@ -102,27 +91,32 @@ def make_page(loaded: Loaded, folder: Path, experiments: Path) -> Page:
         benchmarks.append(_figure(title, picture, _at(judged, place), [_ABLATION.format(name)]))
     cone = parts["exploration"].picture if "exploration" in parts else None
     benchmarks.append(_figure("Fig. 4c and app. H: 784 dimensions", cone, _at(judged, "fig. 4c", "app. H"), [_784]))
-    small = [_experiment(experiments, name, title) for name, title in EXPERIMENTS]
-    latent = _latent(experiments)
-    use = [*_use(results, folder), *along_a_run(experiments / "gradient-along-a-run.csv")]
+    latent, small = paper_elsewhere.latent(experiments), paper_elsewhere.small(experiments)
+    use = [*_use(results, folder), *paper_elsewhere.along_a_run(experiments)]
     chapters = [
         Chapter("What the method is good for, and what not", tuple(use)),
         Chapter("The benchmarks (sec. 5.1)", tuple(benchmarks)),
-        Chapter("Searching a latent space (sec. 5.2)", (latent,) if latent else ()),
-        Chapter("Theory and small pictures (sec. 3, 4, app. C)", tuple(s for s in small if s)),
+        Chapter("Searching a latent space (sec. 5.2)", latent),
+        Chapter("Theory and small pictures (sec. 3, 4, app. C)", small),
     ]
     glance = Section("The claims about the benchmarks", (_glance(judged), Items(STANDS), RULE))
     chapters = [Chapter("At a glance", (glance,)), *(c for c in chapters if c.sections)]
-    return Page("The paper, figure by figure", _facts(judged), Items(()), tuple(chapters))
+    return Page("The paper, figure by figure", _facts(judged, (*latent, *small)), Items(()), tuple(chapters))
 
 
-def _facts(judged: Judged) -> str:
+def _facts(judged: Judged, elsewhere: Sequence[Section]) -> str:
     words = Counter(_overall(verdicts) for verdicts in _by_text(judged).values())
     told = ", ".join(f"{words[word]} {word}" for word in (*VERDICTS, _DEPENDS) if words[word])
+    held, others = paper_elsewhere.held(elsewhere)
+    more = (
+        f" Of {others} on theory, small pictures and latent spaces: {held} hold, the rest are not settled."
+        if others
+        else ""
+    )
     return (
         "Explicit Gradient Learning (Sarafian, Sinay et al., ICML 2020) learns the gradient of a function from samples "
         "and follows it. This page draws the paper's figures again from our own runs and judges each claim beside "
-        f"them. Of the paper's {words.total()} claims about benchmarks: {told}."
+        f"them. Of the paper's {words.total()} claims about benchmarks: {told}.{more}"
     )
 
 
@@ -186,35 +180,6 @@ def with_the_budget(results: Results) -> Results:
     return results.where(~ours | (results["budget"] >= paper_figures.BUDGET))
 
 
-def _experiment(folder: Path, name: str, title: str) -> Section | None:
-    """The picture of an experiment, and how many of its claims hold, from its page."""
-    page = folder / f"{name}.md"
-    if not page.exists():
-        return None
-    text = page.read_text(encoding="utf-8")
-    said = [(a.strip(), b.strip(" .*")) for a, b in re.findall(r"The paper: (.*?)\n.*?\*\*(.*?)\*\*", text, re.DOTALL)]
-    rows = tuple((Cell(claim), Cell(verdict, best=True)) for claim, verdict in said)
-    question = text.split("\n\n")[1].replace("\n", " ")
-    picture = Picture(folder / f"{name}.png", title, f"Details: experiments/{name}.md", question)
-    table = Table("", ("the paper", "verdict"), rows, words=True)
-    return Section(title, (picture, table, Code((f"eglearn experiment {name} --out {name}",))))
-
-
-def _latent(folder: Path) -> Section | None:
-    """Fig. 5, from the page about garments."""
-    page = folder / "latent.md"
-    if not page.exists():
-        return None
-    text = page.read_text(encoding="utf-8")
-    said = re.findall(r"^- ([^\n]*(?:\n  [^\n]*)*?) \*\*([^*]*?)\.?\*\*$", text, re.MULTILINE)
-    rows = tuple((Cell(claim.replace("`", "")), Cell(verdict, best=True)) for claim, verdict in said)
-    words = "Targets and what each algorithm found"
-    picture = Picture(folder / "latent_found.png", "Fig. 5", "Details: experiments/latent.md and faces.md", words)
-    table = Table("", ("the paper, and what was measured", "verdict"), rows, words=True)
-    command = "python -m eglearn_lab.experiments.latent page results/latent-garments docs/experiments"
-    return Section("Fig. 5: searching a latent space", (picture, table, Code((command,))))
-
-
 def _use(results: Results, folder: Path) -> list[Section]:
     """Where EGL ends ahead of CMA-ES and where behind, by COCO's groups, and who solves how much."""
     runs = comparable(results, 40)
@@ -226,29 +191,6 @@ def _use(results: Results, folder: Path) -> list[Section]:
     problems = len(runs.problems()[0])
     blocks: list[Block] = [*_told(runs, best), *([picture] if picture else []), _standing(runs)]
     return [Section(f"40 dimensions, 150,000 evaluations, {problems} problems", tuple(blocks))]
-
-
-def along_a_run(path: Path) -> list[Section]:
-    """Why: cosines with the measured mean-gradient along runs, from the file of ``gradient_along_a_run.py``."""
-    if not path.exists():
-        return []
-    with path.open(encoding="utf-8") as file:
-        (_, _, *names), *lines = csv.reader(file)
-    found = np.array(lines, dtype=float)
-    rows = []
-    for f in np.unique(found[:, 0]):
-        medians = np.median(found[found[:, 0] == f, 2:], axis=0)
-        cells = (Cell(f"{c:.2f}", best=c == medians.max()) for c in medians)
-        rows.append((Cell(function_name("bbob", int(f))), *cells))
-    words = (
-        "The cosine of what each model learns with the true mean-gradient around the candidate, which 10,000 further "
-        "samples give: medians over a run of egl-fc in 40-D. All models learn from the same samples; igl-fc learns the "
-        "values and is differentiated. 1 is perfect, 0 is chance."
-    )
-    command = Code(("python benchmarks/gradient_along_a_run.py",))
-    return [
-        Section("Why: how good the learned gradient is", (words, Table("", ("function", *names), tuple(rows)), command))
-    ]
 
 
 def _mean_distance(runs: Results, name: str) -> float:

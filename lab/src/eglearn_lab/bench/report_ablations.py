@@ -118,15 +118,17 @@ def _curves(entry: Ablation, runs: Results, canvas: Canvas, panels: dict[str, Re
         for ax, (title, part) in zip(axes.flat, panels.items(), strict=True):
             means = _means(part, names, metrics.scaled_distance(part, t, reference="optimum"))
             for k, name in enumerate(names):
-                ax.plot(t, np.maximum(means[name], _FLOOR), label=name, markevery=(5 * k, 30), **plots.line_style(k))
-            ax.set(xscale="log", yscale="log", xlabel="evaluations", title=title)
+                label = name.removeprefix(f"{entry.name}-")
+                ax.plot(t, np.maximum(means[name], _FLOOR), label=label, markevery=(5 * k, 30), **plots.line_style(k))
+            ax.set(xscale="log", yscale="log", xlabel="evaluations", title=title.replace(" ", "\n", len(panels) > 1))
             words.append(f"{title}: " + ", ".join(f"{name} {means[name][-1]:.2g}" for name in names))
         axes[0, 0].set_ylabel("gap / gap of the start")
         plots.plain_numbers(axes[0, 0])
-        axes[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        axes[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title=entry.name)
         figure.tight_layout()
         path = canvas.save(figure, f"ablation-{entry.name}")
-    note = f"{_where(runs)}; scaled distances to the true optimum. Lower is better."
+    parts = " fc: fully connected, om: output map, tr: trust region." * (entry.name == "networks")
+    note = f"{_where(runs)}; scaled distances to the true optimum. Lower is better.{parts}"
     return Picture(path, entry.title, note, f"Scaled distance at the end. {'; '.join(words)}.")
 
 
