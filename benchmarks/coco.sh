@@ -11,12 +11,14 @@ run --out results/coco/baselines --dims 40,20,10 --algorithms $OTHERS
 run --out results/coco/baselines --dims 5,3,2 --algorithms bipop-cma,$OTHERS
 run --out results/coco/closed-form --dims 40,20,10,5,3,2 --algorithms egl-constant
 
-# The paper's fig. 3 and 4a: explicit and indirect learning with equal settings; 1 to 2 minutes of one core a run.
+# The paper's fig. 3 and 4a: explicit and indirect learning with equal settings; about a minute of one core a run with a
+# network, 8 seconds with egl-planned.
 run --out results/coco/figure-3 --dims 40 --instances 1 --algorithms egl-planned
 run --out results/coco/figure-3 --dims 40 --instances 1 --algorithms egl-fc,igl-fc
 run --out results/coco/figure-3 --dims 40 --instances 1 --algorithms egl-spline,igl-spline
 run --out results/coco-authors --dims 40 --instances 1 \
     --algorithms authors-cma,authors-nelder-mead,authors-slsqp,authors-powell,authors-cg,authors-bfgs
+.venv/bin/python benchmarks/gradient_along_a_run.py
 run --out results/coco/figure-3 --dims 10 --instances 1 --algorithms egl-planned,egl-fc,igl-fc
 run --out results/coco/figure-3 --dims 40 --instances 2-5 --algorithms egl-planned,egl-fc,igl-fc
 run --out results/coco/figure-3 --dims 10 --instances 1 --algorithms egl-spline,igl-spline
