@@ -33,7 +33,8 @@ _AUTHORS = (
 ABLATION_FIGURES = (
     ("networks", "Fig. 4b: output map, trust region and network", "fig. 4b"),
     ("replay-perturbation", "Fig. 4d: replay and perturbation", "fig. 4d"),
-    ("epsilon", "App. F: the first radius on f19, f21 and f22", "app. F"),
+    ("output-map", "App. F: values before and after the output map", "app. F, values"),
+    ("epsilon", "App. F: the first radius on f19, f21 and f22", "app. F, eps"),
     ("jump", "Alg. 3: gradient or jump", "alg. 3"),
 )
 STANDS = (
