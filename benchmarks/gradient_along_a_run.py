@@ -50,7 +50,7 @@ def cosines(function: int) -> list[list[float]]:
         if opt.nfev < (len(rows) + 1) * BUDGET / MOMENTS:
             continue
         u = search.region.around(candidate, rng.standard_normal((FRESH, N)) * search.epsilon / np.sqrt(N))
-        y = np.array([problem(opt._to_x(p)) for p in u])
+        y = np.array([problem(p) for p in opt._to_x(u)])
         z, v = search.region.to_z(u), search.output(ENTERS * y)
         true = np.linalg.lstsq(z - z.mean(axis=0), v - v.mean(), rcond=None)[0]
         fits = (value_fit, *(model.fit(samples) for model in CLOSED.values()))

@@ -22,7 +22,9 @@ from .tables import GROUPS
 
 _RUN = "eglearn bench run"
 _ABLATION = f"{_RUN} --out results/coco/ablations --ablation {{}}"
-_FIGURE_3 = f"{_RUN} --out results/coco/figure-3 --instances 1 --algorithms egl-fc,igl-fc,egl-spline,igl-spline"
+_FIGURE_3 = (
+    f"{_RUN} --out results/coco/figure-3 --instances 1 --algorithms egl-planned,egl-fc,igl-fc,egl-spline,igl-spline"
+)
 _TABLE_1 = f"{_RUN} --out results/coco/table1 --dims 40 --instances 1 --algorithms egl-table1-fc,igl-table1-fc"
 _784 = "python benchmarks/coco_784.py"
 _AUTHORS = (
