@@ -94,8 +94,8 @@ def along_a_run(folder: Path) -> tuple[Section, ...]:
             rows.append((Cell(f"{function_name('bbob', int(f))}, {when}"), *cells))
     words = (
         "The cosine of what each model learns with the true mean-gradient around the candidate, which 10,000 further "
-        "samples give: medians over the first third of a run of egl-fc in 40-D, and over the rest. All models learn from the same samples; igl-fc learns the "
-        "values and is differentiated. 1 is perfect, 0 is chance."
+        "samples give: medians over the first third of a run of egl-fc in 40-D, and over the rest. All models learn "
+        "from the same samples; igl-fc learns the values and is differentiated. 1 is perfect, 0 is chance."
     )
     table = Table("", ("function", *names), tuple(rows))
     command = Code(("python benchmarks/gradient_along_a_run.py",))
