@@ -44,7 +44,7 @@ class TrustRegionSettings(Settings):
     last_flat: float = setting(0.35, "the same, at last", "ours", FACTOR)
     ramp: float = setting(3.0, "evaluations by n^2 in which that share would fall from 1 to 0", "ours")
     quadratic: float = setting(
-        0.04, "evaluations in flight by n^2 from which on a whole quadratic is fitted,", "ours: its cost per evaluation"
+        0.08, "evaluations in flight by n^2 from which on a whole quadratic is fitted,", "ours: its cost per evaluation"
     )
     values: float = setting(1.5, "... to so many values by its unknowns", "ours: near 1, interpolation is at its worst")
     remembered: int = setting(4, "samples that are remembered, by the number in a fit", "ours", whole(1))
@@ -114,8 +114,8 @@ class TrustRegion(Search):
         unknowns = (n + 1) * (n + 2) // 2
         self._most = max(unknowns, self._m)
         self._count = self.model.settings.count(n)
-        # Where so many are in flight that their number soon suffices for a whole quadratic, it is fitted to twice as
-        # many: near as many values as unknowns, an interpolation is at its worst (double descent).
+        # Where so many are in flight that their number soon suffices for a whole quadratic, it is fitted to more values
+        # than it has unknowns: with about as many, an interpolation is at its worst (double descent).
         if self.width > 1 and self.width >= s.quadratic * n * n:
             self._count = max(self._count, math.ceil(s.values * unknowns))
 
