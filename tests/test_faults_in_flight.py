@@ -1,5 +1,6 @@
 """Faults with 32 evaluations in flight: what holds for one holds for all of them, in both modes."""
 
+import math
 import os
 import random
 import signal
@@ -129,24 +130,18 @@ def test_a_budget_is_never_exceeded(ordered, budget, tmp_path):
 
 
 class Interrupted:
-    """An objective that notes what it has finished until this process gets SIGINT, some time after the first answer."""
+    """An objective that notes what it has finished until this process gets SIGINT, after so many of them."""
 
-    def __init__(self, seconds):
-        self.finished, self.stopped = [], False
-        self.timer = threading.Timer(seconds, self.stop)
-
-    def stop(self):
-        self.stopped = True
-        os.kill(os.getpid(), signal.SIGINT)
-
-    def begin(self, result):
-        if not self.timer.ident:
-            self.timer.start()
+    def __init__(self, after=math.inf):
+        self.finished, self.after, self.stopped = [], after, False
 
     def __call__(self, x):
         time.sleep(0.02 * fate(x))
         if not self.stopped:  # else the run is over, and perhaps nobody takes the value
             self.finished.append(x.tobytes())
+            if len(self.finished) >= self.after:
+                self.stopped = True
+                os.kill(os.getpid(), signal.SIGINT)
         return bowl(x)
 
 
@@ -156,15 +151,15 @@ def test_ctrl_c_keeps_what_has_finished_and_the_run_goes_on(ordered, seed, tmp_p
     path, rng, before = tmp_path / "run.egl", random.Random(seed), Counter()
     options = {"budget": 300, "seed": 3, "ordered": ordered, "store": path, "fingerprint": "any"}
     for _ in range(3):
-        f = Interrupted(rng.uniform(0.05, 0.15))
+        f = Interrupted(after=rng.randrange(10, 80))
         with ThreadPoolExecutor(WIDTH) as threads:
-            result = minimize(f, BOX, workers=threads, callback=f.begin, **options)
+            result = minimize(f, BOX, workers=threads, **options)
         assert result.status is Status.INTERRUPTED
         stored = Counter(e.x.tobytes() for e in History(path).evaluations())
         assert result.nfev <= stored.total() < 300
         assert not Counter(f.finished) - (stored - before)  # all is kept, and nothing is evaluated again
         before = stored
-    f = Interrupted(0)
+    f = Interrupted()
     with ThreadPoolExecutor(WIDTH) as threads:
         result = minimize(f, BOX, workers=threads, **options)
     assert (result.status, len(rows(path))) == (Status.BUDGET, 300)
