@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
-from .._typing import Array, Mask, State
-from ..learning.models import Model
+from .._typing import Array, Mask
 from ..learning.samplers import folded, unfolded
 from ..settings import Settings
 from ..state import SHARED, Stateful
@@ -356,34 +355,6 @@ class SamplingSearch(BatchSearch):
             return False
         self.late = batch.part(batch.open) if batch.open.any() else None
         return True
-
-
-class ModelSearch(BatchSearch):
-    """A search that learns a model of the gradient, which keeps a state of its own."""
-
-    _model: Model
-
-    def _begin(self, start: Array) -> None:
-        self._model = self._make_model(self.rng)
-
-    @abstractmethod
-    def _make_model(self, rng: Generator) -> Model: ...
-
-    def environment(self) -> dict[str, Any]:
-        """That of the model."""
-        return self._model.environment()
-
-    def state(self) -> State:
-        """The fields and the model."""
-        return super().state() | {"model": self._model.state()}
-
-    @classmethod
-    def from_state(cls, state: State, **shared: Any) -> Self:
-        """The search that ``state()`` described."""
-        self = super().from_state(state, **shared)
-        self._model = self._make_model(np.random.default_rng(0))  # what it draws is replaced
-        self._model.load_state(state["model"])
-        return self
 
 
 def spread(u: Array, y: Array) -> float:

@@ -14,8 +14,9 @@ from ..learning.regions import LinearRegion
 from ..learning.samplers import sampler
 from ..learning.steps import length
 from ..learning.values import ENTERS, exponent_of, in_units
-from .base import ModelSearch, Reason, indistinct
+from .base import Reason, indistinct
 from .egl_settings import ConvergentSettings
+from .model_search import ModelSearch
 
 
 @dataclass(init=False, eq=False, repr=False)

@@ -17,8 +17,9 @@ from ..learning.samplers import sampler
 from ..learning.shape import stretch
 from ..learning.steps import gradient_step, newton_step
 from ..learning.values import exponent_of, in_units
-from .base import ModelSearch, Reason, indistinct, spread
+from .base import Reason, indistinct, spread
 from .egl_settings import EGLSettings, ZoomSettings
+from .model_search import ModelSearch
 
 # Squares of values below 2^450, and sums of many of them, are far from the largest float, 2^1024.
 _LARGEST_EXPONENT = 450
