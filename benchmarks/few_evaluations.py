@@ -98,7 +98,7 @@ def show_more_wild(out: Path, picture: Path | None) -> None:
     rows = Folder(out / "more-wild", SuiteRuns()).table().to_pylist()
     for suite in SUITES:
         names = [p.name for p in problems(suite).values()]
-        found = {(r["algorithm"], r["problem"]): r for r in rows if r["suite"] == suite}
+        found = {(r["algorithm"], r["problem"]): r for r in rows if r["suite"] == suite and r["status"] != "failed"}
         solvers = [s for s in sorted({s for s, _ in found}) if all((s, name) in found for name in names)]
         if not solvers:
             continue
