@@ -78,7 +78,7 @@ def success(results: Results, folder: Path) -> Picture | None:
                 ax.plot(range(len(panels)), y, label=name, marker="o", markersize=4, **_style(name))
             ax.set_xticks(range(len(panels)), [f"{n}-D\n{len(runs.problems()[0])}" for n, runs in panels.items()])
             ax.set_xlim(-0.3, len(panels) - 0.7)
-            ax.set(title=title, ylim=(0, 100))
+            ax.set(title=title, ylim=(0, 102))
         axes[0].set_ylabel("problems solved, %")
         axes[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         path = plots.save(figure, folder / "figure-3.png")
