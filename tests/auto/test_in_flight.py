@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from eglearn import AutoEGL
 from eglearn.algorithms import ALGORITHMS
 from eglearn.serialize import dumps, loads
+from eglearn.search.trust_region import TrustRegionSettings
 
 
 def sphere(x):
@@ -116,3 +117,29 @@ def test_points_that_never_come_back_are_no_problem(n):
         else:
             opt.answer([number], [sphere(x)])
     assert opt.best_y < (1e-6 if n < 64 else 400)
+
+
+def bent(z):
+    """Oscillations of bbob's ellipsoids: a sum of squares is no quadratic then (Hansen et al. 2009, T_osz)."""
+    size = np.log(np.abs(z))
+    slow, fast = np.where(z > 0, 10, 5.5), np.where(z > 0, 7.9, 3.1)
+    return np.sign(z) * np.exp(size + 0.049 * (np.sin(slow * size) + np.sin(fast * size)))
+
+
+def evaluations_of_a_descent(settings, seed, n=10, width=8):
+    """To 1e-4 on a rotated ellipsoid with condition 1e6."""
+    rng = np.random.default_rng(seed)
+    Q, weights = np.linalg.qr(rng.standard_normal((n, n)))[0], np.logspace(0, 6, n)
+    opt = ALGORITHMS["trust-region"]([(-5, 5)] * n, budget=8000, seed=seed, width=width, settings=settings)
+    while not opt.best_y < 1e-4 and opt.stop() is None:
+        x = opt.ask(width)
+        opt.tell(x, bent((x - 1.3) @ Q) ** 2 @ weights)
+    return opt.nfev
+
+
+def test_fits_have_more_values_than_unknowns_if_many_are_in_flight():
+    """With about as many, interpolation turns whatever is not quadratic into large errors of curvature."""
+    seeds = range(4)
+    default = [evaluations_of_a_descent(TrustRegionSettings(), seed) for seed in seeds]
+    as_many = [evaluations_of_a_descent(TrustRegionSettings(values=1.0), seed) for seed in seeds]
+    assert np.mean(default) < 0.75 * np.mean(as_many)
