@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from eglearn import AutoEGL
 from eglearn.algorithms import ALGORITHMS
-from eglearn.serialize import dumps, loads
 from eglearn.search.trust_region import TrustRegionSettings
+from eglearn.serialize import dumps, loads
 
 
 def sphere(x):
