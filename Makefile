@@ -28,7 +28,7 @@ wheel-check: .venv/dev
 # What is too slow for every landing: a hundred kills instead of eight, a fault at every operation on a file, a power cut
 # after each, thousands of damaged files. The last line says how many faults were survived.
 SOAK := tests/store/test_faults.py tests/store/test_damage.py tests/store/test_processes.py tests/test_run.py \
-  tests/test_flight.py tests/test_signals.py tests/auto/test_in_flight.py
+  tests/test_flight.py tests/test_faults_in_flight.py tests/test_signals.py tests/auto/test_in_flight.py
 soak: .venv/dev
 	EGLEARN_SOAK=1 EGLEARN_KILLS=100 EGLEARN_ROUNDS=300 OMP_NUM_THREADS=1 $(PY) -m pytest -q --timeout=3000 $(SOAK) \
 	  -k "faults or damage or moment or killed or ctrl_c or state"
