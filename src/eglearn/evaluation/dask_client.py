@@ -24,7 +24,7 @@ from .interrupts import calls
 from .point_task import PointTask, end_programs
 from .serial import is_failure
 
-# So many points are sent at once; fewer where the run has to wait. Each message costs some 2 ms, each point 0.3.
+# So many points are sent at once; fewer where the run has to wait. Each message costs some 2 ms, each point 0.5.
 _TOGETHER = 16
 
 
