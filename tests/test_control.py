@@ -16,7 +16,7 @@ import pytest
 from eglearn import Result, Status, minimize
 from eglearn.control import Wishes, is_running, wish, wishes
 from eglearn.report.record import Record
-from eglearn.store import History
+from eglearn.store import History, StoreMismatch
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a store needs POSIX file locks")
 
@@ -110,6 +110,55 @@ def test_a_larger_budget(tmp_path: Path) -> None:
     thread.join(20)
     assert results[0].nfev == 250
     assert History(store).budgets == [100, 250]
+
+
+def test_a_larger_budget_is_kept_by_a_run_that_stops_before_it(tmp_path: Path) -> None:
+    store = tmp_path / "run.egl"
+    thread, results = started(store, budget=300)
+    wish(store, budget=400, stop=True)
+    thread.join(20)
+    assert results[0].nfev < 300
+    assert results[0].budget == 400
+    assert (History(store).budgets, History(store).given) == ([300, 400], 300)
+    # The same call goes on up to there, and is the run that had this budget from its old end on.
+    result = minimize(bowl, [(-1, 1)] * 3, budget=300, store=store, fingerprint="slow")
+    minimize(bowl, [(-1, 1)] * 3, budget=300, store=tmp_path / "plain.egl")
+    plain = minimize(bowl, [(-1, 1)] * 3, budget=400, store=tmp_path / "plain.egl")
+    assert (result.nfev, result.budget, result.x.tolist()) == (400, 400, plain.x.tolist())
+    # A call can give more, and what a call has given cannot shrink.
+    assert minimize(bowl, [(-1, 1)] * 3, budget=500, store=store, fingerprint="slow").nfev == 500
+    with pytest.raises(StoreMismatch, match="a budget can only grow: 400 is too few, give it 500 or more"):
+        minimize(bowl, [(-1, 1)] * 3, budget=400, store=store, fingerprint="slow")
+
+
+def test_a_larger_budget_is_kept_by_a_run_that_is_killed(tmp_path: Path) -> None:
+    store = tmp_path / "run.egl"
+    code = (
+        "import time\nfrom eglearn import minimize\n"
+        "def slow(x):\n    time.sleep(0.01 if x[0] == 0 else 60)\n    return float((x**2).sum())\n"
+        f"minimize(slow, [(-1, 1)] * 3, budget=100, store={str(store)!r}, fingerprint='slow')"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code])
+    until(lambda: store.exists() and count(store) > 0)
+    time.sleep(0.2)
+    wish(store, budget=200, pause=True, stop=True)  # while it waits for a slow evaluation
+    process.kill()
+    process.wait(20)
+    assert History(store).budgets == [100]
+    result = minimize(bowl, [(-1, 1)] * 3, budget=100, store=store, fingerprint="slow")
+    assert (result.nfev, History(store).budgets) == (200, [100, 200])
+
+
+def test_a_larger_budget_is_kept_by_a_run_that_is_interrupted_in_a_pause(tmp_path: Path) -> None:
+    store = tmp_path / "run.egl"
+    thread, results = started(store, budget=300)
+    wish(store, pause=True)
+    until(lambda: History(store).paused() is not None)
+    wish(store, budget=400)
+    until(lambda: History(store).budgets == [300, 400])  # while it waits
+    wish(store, stop=True)
+    thread.join(20)
+    assert results[0].status is Status.INTERRUPTED
 
 
 def test_old_wishes_are_not_obeyed(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -143,8 +144,9 @@ def test_a_run_is_watched_paused_extended_and_stopped(
         assert wishes(path).budget == 0
         browser.run("document.getElementById('budget').value = 123456")
         browser.click("#raise button")
-        browser.wait("document.getElementById('controls').textContent.includes('grows to 123,456')")
+        browser.wait("document.getElementById('controls').textContent.includes('123,456 evaluations')")
         assert wishes(path) == Wishes(budget=123456)
+        browser.wait("document.getElementById('header').textContent.includes('of 123,456')")  # in the file, too
 
         browser.click("#stop")
         assert not wishes(path).stop  # once more, to be sure
@@ -154,10 +156,19 @@ def test_a_run_is_watched_paused_extended_and_stopped(
         browser.wait("document.getElementById('header').textContent.includes('interrupted')")
         assert browser.run("document.title").endswith("live")  # nothing that the objective said has run
         assert browser.complaints == []
+        shown = browser.run("document.querySelector('#controls pre').textContent")
+        assert shown == shlex.join(["eglearn", "resume", str(path)])  # the file has the budget
     assert process.stdout is not None
     status, nfev = process.stdout.read().split()
     assert status == "INTERRUPTED"
-    assert int(nfev) > held
+    assert held < int(nfev) < 4000
+    history = History(path)
+    assert history.budgets == [4000, 123456]
+    again = [sys.executable, "-c", RUN.replace("time.sleep(0.004)", "pass"), str(path), "4000"]  # the same call
+    done = subprocess.run(again, capture_output=True, text=True, timeout=100, check=True)
+    status, nfev = done.stdout.split()
+    assert status in ("BUDGET", "CONVERGED")
+    assert int(nfev) > 4000
 
 
 @pytest.mark.parametrize("dark", [False, True])

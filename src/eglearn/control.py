@@ -23,7 +23,7 @@ from .store.connection import neighbour
 
 if TYPE_CHECKING:
     from .loop import RunLoop
-    from .store import History, Store
+    from .store import History
 
 _ENDING = "-control"
 _LONGEST = 1000  # bytes of the file
@@ -86,33 +86,40 @@ class Control:
 
     Parameters
     ----------
-    store
-        The file of the run, open for writing; None: there is nobody to wish anything.
+    loop
+        The run.
     """
 
-    def __init__(self, store: Store | None) -> None:
-        self._store = store
+    def __init__(self, loop: RunLoop) -> None:
+        self._loop, self._store = loop, loop.store
         self.paused = 0.0
         """Seconds that the run has waited."""
-        self.close()  # what was wished before was meant for an earlier part of the run
+        if self._store is not None and len(self._store.begun()) > 1:
+            self.hear()  # a killed process had no time to
+        self.close()  # what else was wished before was meant for an earlier part of the run
 
-    def obey(self, loop: RunLoop) -> bool:
-        """Wait while a pause is wished, raise the loop's budget, and return whether to stop."""
-        if self._store is None:
-            return False
-        told = wishes(self._store.path)
-        if _holds(told):
+    def obey(self) -> bool:
+        """Wait while a pause is wished, and return whether to stop."""
+        told = self.hear()
+        if self._store is not None and _holds(told):
             begun = time.monotonic()
             self._store.pause()
             try:
-                while _holds(told := wishes(self._store.path)):
+                while _holds(told := self.hear()):
                     _wait()
                     check()
             finally:  # also if it is interrupted meanwhile
                 self._store.go_on()
                 self.paused += time.monotonic() - begun
-        loop.budget = max(loop.budget, told.budget)
         return told.stop
+
+    def hear(self) -> Wishes:
+        """What is wished now. A larger budget is stored at once, so that the run has it whenever it goes on."""
+        if self._store is None:
+            return Wishes()
+        told = wishes(self._store.path)
+        self._loop.grow(told.budget)
+        return told
 
     def close(self) -> None:
         """Take the wishes away: the run has ended, or begins."""

@@ -161,6 +161,13 @@ class RunLoop:
             status = self.optimiser.stop()
         return status
 
+    def grow(self, budget: int) -> None:
+        """Somebody who watches the run wishes that it goes on up to this budget, if it is larger."""
+        if budget > self.budget:
+            self.budget = budget
+            if self.store is not None and budget > self.store.budgets[-1]:
+                self.store.extend(budget, wished=True)
+
     # --- one step -----------------------------------------------------------------------------------------------
 
     def step(self) -> None:
@@ -344,6 +351,7 @@ class RunLoop:
             fun=self.found,
             x_favorite=opt.x_favorite,
             nfev=opt.nfev,
+            budget=self.budget,
             nit=self.nit,
             n_failed=self.n_failed,
             status=status,

@@ -91,7 +91,7 @@ class ProgressBar:
 
     def learned(self, result: Result) -> None:
         """The run begins, goes on, or has learned from answers."""
-        self.done, self.failed, self.best = result.nfev, result.n_failed, result.fun
+        self.done, self.failed, self.best, self.budget = result.nfev, result.n_failed, result.fun, result.budget
         self.doing = str(result.progress.get("doing", ""))
         self._show()
 

@@ -82,6 +82,8 @@ class Result:
     """The candidate at the end: what to use if values are noisy, since ``x`` is then partly luck."""
     nfev: int
     """Evaluations used, failed ones included."""
+    budget: int
+    """Evaluations that the run may use: as given, or as raised in the live page."""
     nit: int
     """Groups of answers used: batches of the search with width 1, single answers with more."""
     n_failed: int

@@ -203,8 +203,7 @@ def minimize(
         told = read_known(optimiser.box, known)
         rules = StopRules(optimiser.box.n, ftol, xtol, patience)
         history = RunHistory(optimiser.box.low, optimiser.box.high) if keep_history else None
-        narrator = Narrator(kind.name, optimiser.n, int(budget))
-        file = None
+        file, total = None, int(budget)
         if store is not None:
             identity = {
                 "algorithm": kind.name,
@@ -221,16 +220,18 @@ def minimize(
             file = stack.enter_context(Store(store, identity, environment, keep_x, about))
             if file.budgets[0] != optimiser.budget:
                 optimiser = make(budget=file.budgets[0])
+            total = max(total, file.budgets[-1])  # raised while the run was under way
+        narrator = Narrator(kind.name, optimiser.n, total)
         if told is not None:
             optimiser.tell(*told)
             rules.given_before(*told)
-        bar = stack.enter_context(closing(ProgressBar(int(budget)))) if progress else None
+        bar = stack.enter_context(closing(ProgressBar(total))) if progress else None
         listeners: list[Callable[[Result], None]] = [narrator.batch] if narrator.talks else []
         listeners += [each for each in (None if bar is None else bar.learned, report) if each is not None]
         limits = {"target": target, "max_seconds": max_seconds, **rules.limits}
         loop = RunLoop(
             optimiser,
-            int(budget),
+            total,
             evaluator,
             file,
             width=width,
@@ -243,7 +244,7 @@ def minimize(
             history.begin(told, file)
         loop.rules, loop.history = rules, history
         loop.watchers = [watcher for watcher in (history, bar) if watcher is not None]
-        control = stack.enter_context(closing(Control(file)))
+        control = stack.enter_context(closing(Control(loop)))
         interrupts = stack.enter_context(handled())
         try:
             loop.resume()
@@ -254,7 +255,7 @@ def minimize(
             if target is not None and loop.found <= target:  # reached before, if the run is resumed
                 status = Status.TARGET
             while status is None:
-                if control.obey(loop):
+                if control.obey():
                     status, reason = Status.INTERRUPTED, "stopped by eglearn ui"
                     break
                 status = loop.stop()
@@ -280,6 +281,7 @@ def minimize(
             status, reason = Status.STORE, str(error)
         try:
             loop.settle()
+            control.hear()
         except StoreError as error:
             status, reason = Status.STORE, reason or str(error)
         if status is Status.STORE:

@@ -151,5 +151,5 @@ def _translated(result: Result, stopped: bool = False) -> OptimizeResult:
         fields |= {"status": 1, "success": False}
     else:
         fields |= {"status": 0 if result.success and result.status else int(result.status)}
-    del fields["progress"]
+    del fields["budget"], fields["progress"]
     return OptimizeResult(fields, history=result.history)

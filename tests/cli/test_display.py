@@ -15,8 +15,9 @@ def shown(width, name="objectives:bowl", **progress):
     arguments = {"budget": 150_000, "bounds": [(0, 1)] * 40, "algorithm": AutoEGL, "settings": AutoSettings()}
     seen = Progress(Job(name, arguments))
     result = Result(
-        x=[0.0], fun=-1.2345678e-300, x_favorite=[0.0], nfev=123_456, nit=17, n_failed=98_765, status=Status.RUNNING,
-        message="", progress={"restarts": 12.0, "epsilon": 1.25e-7, "candidate": 1.0, **progress},
+        x=[0.0], fun=-1.2345678e-300, x_favorite=[0.0], nfev=123_456, budget=150_000, nit=17, n_failed=98_765,
+        status=Status.RUNNING, message="",
+        progress={"restarts": 12.0, "epsilon": 1.25e-7, "candidate": 1.0, **progress},
     )  # fmt: skip
     seen.update(result)
     seen.update(result)

@@ -62,7 +62,7 @@ class Progress(View["Result"]):
         if self.result is None and news.nit == 1:
             self._pace.add(self.started, 0)
         self.result = news
-        self.budget = max(self.budget, news.nfev)  # it may have been raised meanwhile
+        self.budget = news.budget
         self._pace.add(time.monotonic(), news.nfev)
 
     def numbers(self) -> dict[str, str]:

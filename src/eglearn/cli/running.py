@@ -137,7 +137,7 @@ def to_text(result: Result, job: Job, note: str | None = None) -> str:
         ("best value", "none" if math.isnan(result.fun) else repr(result.fun)),
         ("at x", point(result.x)),
         *(recommended(result.x_favorite, result.progress["candidate"]) if result.progress.get("noisy") == 1 else ()),
-        ("evaluations", f"{result.nfev} of {job.arguments['budget']}, {result.n_failed} failed"),
+        ("evaluations", f"{result.nfev} of {result.budget}, {result.n_failed} failed"),
     ]
     if store is not None:
         rows.append(("store", str(store)))
@@ -162,8 +162,8 @@ def recommended(x: Any, value: float | None) -> list[tuple[str, str]]:
 def _resume(job: Job) -> str:
     store, budget = str(job.arguments["store"]), job.arguments["budget"]
     words = ["eglearn", "resume", store]
-    with suppress(StoreError):  # a result is shown even where the file cannot be read
-        if History(store).identity.get("budget") != budget:  # the run has not come to the larger one yet
+    with suppress(StoreError, KeyError, TypeError):  # a result is shown even where the file cannot be read
+        if History(store).identity["budget"] < budget:  # the run has not come to the larger one yet
             words += ["--budget", str(budget)]
     return shlex.join(words)
 

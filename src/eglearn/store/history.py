@@ -56,6 +56,8 @@ class History:
     """What defines the run, as JSON data; the budget is the last one."""
     budgets: list[Any]
     """The budget that the run was begun with, and larger ones that it was given later."""
+    given: Any
+    """The last budget that a call gave; larger ones were wished while the run was under way."""
     environment: dict[str, Any]
     """Versions and the like when the run was begun, as JSON data."""
 
@@ -157,8 +159,10 @@ class History:
 
     def _read_identity(self) -> None:
         self.identity = self._meta("identity") or {}
-        later = (self._meta("budgets") or {}).get("later")
+        told = self._meta("budgets") or {}
+        later = told.get("later")
         self.budgets = [self.identity.get("budget"), *(later if isinstance(later, list) else ())]
+        self.given = told["given"] if isinstance(told.get("given"), int) else self.budgets[-1]
         if len(self.budgets) > 1:
             self.identity["budget"] = self.budgets[-1]
         self.environment = self._meta("environment") or {}

@@ -213,7 +213,7 @@ class Store(Recall):
         identity, environment = (json.loads(to_text(*item)[1]) for item in meta.items())
         wrong = list(differences(self.identity, identity))
         if [name for name, *_ in wrong] == ["budget"]:
-            before, budget = self.budgets[-1], identity["budget"]
+            before, budget = self.given, identity["budget"]
             if budget < before:
                 raise StoreMismatch(
                     f"{self.path} holds a run of {counted(before, 'evaluation')}, and a budget can only grow: "
@@ -274,11 +274,12 @@ class Store(Recall):
         parts = {"begun": [*self.begun()[-999:], time.time()]}
         self._write((INSERT_META, to_text("parts", parts)), ("DELETE FROM meta WHERE key = 'paused'", ()))
 
-    def extend(self, budget: int) -> None:
-        """The run goes on with a larger budget from here."""
-        self._write((INSERT_META, to_text("budgets", {"later": [*self.budgets[1:], budget]})))
+    def extend(self, budget: int, *, wished: bool = False) -> None:
+        """The run goes on with a larger budget: a call has given it, or it was wished while the run was under way."""
+        given = self.given if wished else budget
+        self._write((INSERT_META, to_text("budgets", {"later": [*self.budgets[1:], budget], "given": given})))
         self.budgets.append(budget)
-        self.identity["budget"] = budget
+        self.identity["budget"], self.given = budget, given
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """Write the result of the run (JSON data; arrays become lists, long texts are cut)."""

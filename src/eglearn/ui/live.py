@@ -125,6 +125,8 @@ def _controls(run: Record, told: Wishes) -> Html:
         state, note = "Pausing", "The run waits after the current batch."
     elif told.budget > (history.identity.get("budget") or 0):
         note = f"The budget grows to {told.budget:,} evaluations."
+    elif told.budget:
+        note = f"The budget was raised to {told.budget:,} evaluations."
     off = "" if told.stop else None
     pause = tag("button", "Go on" if told.pause else "Pause", type="button", id="pause", disabled=off,
                 data_wish='{"pause": %s}' % ("false" if told.pause else "true"))  # fmt: skip
