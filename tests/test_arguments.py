@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eglearn import minimize
+from eglearn import Status, minimize
 
 
 def f(x):
@@ -28,6 +28,18 @@ BOX = [(-5, 5)] * 3
         ({"budget": np.inf}, "budget = inf"),
         ({"budget": "100"}, "budget = '100'"),
         ({"x0": [BOX]}, "the order is fun, bounds, x0"),
+        ({"x0": "123"}, "x0 = '123': it must be a vector of numbers"),
+        ({"x0": np.array(["2020", "2021", "2022"], dtype="datetime64[Y]")}, "it must be a vector of numbers"),
+        ({"x0": np.ma.masked_array([0.0, 1.0, 2.0], [0, 0, 1])}, r"x0\[2\] = nan: it must be a finite number"),
+        ({"bounds": {"a": (0, 1)}}, r"bounds are a dict: give one \(low, high\) pair"),
+        ({"bounds": "abc"}, "bounds are a str"),
+        ({"bounds": [("0", "1")]}, "bounds hold '0': they must be numbers"),
+        ({"store": 3}, "store = 3: it must be the path of a file"),
+        ({"store": b"run.egl"}, "store = b'run.egl': it must be the path of a file"),
+        ({"store": ""}, "store = '': the path is empty"),
+        ({"keep_x": "nothing"}, "keep_x = 'nothing': it must be one of 'all', 'improvements', 'none'"),
+        ({"patience": 10.5}, "patience = 10.5"),
+        ({"patience": np.inf}, "patience = inf"),
     ],
 )
 def test_wrong_arguments_are_named_before_anything_is_evaluated(wrong, said):
@@ -42,12 +54,37 @@ def test_numbers_may_come_in_any_type():
     got = minimize(f, BOX, 0.5, budget=1e2, on_error=np.float32(3), target=np.float64(-1), max_seconds=np.int64(100))
     np.testing.assert_array_equal(got.x, expected.x)
     assert (got.nfev, got.message) == (100, expected.message)
+    assert minimize(f, BOX, budget=10_000, patience=1e2).status is Status.PATIENCE
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"low": [-5] * 3, "high": [5] * 3}, index=["a", "b", "c"])
+    got = minimize(f, table, pandas.Series({"a": 0.5, "b": 0.5, "c": 0.5}), budget=100)
+    np.testing.assert_array_equal(got.x, expected.x)
+
+
+def test_a_coroutine_is_no_number():
+    async def later(x):
+        return f(x)
+
+    with pytest.raises(TypeError, match="is async: pass a plain function"):
+        minimize(later, BOX, budget=10)
+
+
+def test_tensors_of_torch_are_numbers():
+    torch = pytest.importorskip("torch")
+    expected = minimize(f, BOX, [0.5, 0.0, 1.0], budget=50)
+    got = minimize(lambda x: torch.tensor(f(x), dtype=torch.float64), BOX, torch.tensor([0.5, 0.0, 1.0]), budget=50)
+    np.testing.assert_array_equal(got.x, expected.x)
 
 
 def test_messages_tell_what_ended_a_run_with_its_number():
     assert minimize(f, BOX, budget=100, target=2.5).message == "The target of 2.5 was reached."
     assert minimize(f, BOX, budget=10**6, max_seconds=0.01).message == "The time of 0.01 s is over."
     assert minimize(f, BOX, budget=1).message == "The budget of 1 evaluation is used."
+    failed = minimize(lambda x: None, BOX, budget=100)
+    assert (
+        failed.message == f"All {failed.nfev} evaluations failed, the first because the objective returned None "
+        "(NoneType), not a number."
+    )
     assert minimize(f, [(2, 2)] * 3, budget=10).message.startswith("All coordinates are fixed")
     noise = np.random.default_rng(0)
     noisy = minimize(lambda x: f(x) * np.exp(noise.standard_normal()), BOX, budget=1000)

@@ -94,7 +94,7 @@ def test_scale_counts_for_finite_bounds_that_are_far_too_wide():
         ([(0, 1)] * 2, [0.5], None, ["x0 has 1 coordinates", "bounds have 2"]),
         ([(0, 1)] * 2, "abc", None, ["x0 = 'abc'", "numbers"]),
         ([("a", 1)] * 2, None, None, ["bounds hold 'a'", "numbers"]),
-        ({"a": (0, 1), "b": (0, 1)}, None, None, ["bounds hold 'a'", "numbers"]),
+        ({"a": (0, 1), "b": (0, 1)}, None, None, ["bounds are a dict", "one (low, high) pair"]),
         (([0, 0, 0], [1, 1]), None, None, ["bounds", "equal length"]),
         ([1, 2, 3], None, None, ["bounds of length 3"]),
         ([(0, 1), (0, 1, 2), (0, 1)], None, None, ["bounds of length 3"]),

@@ -1,6 +1,7 @@
 """``result.history`` and ``eglearn.load``: tables, the best point, pictures, and how much memory they take."""
 
 import math
+import re
 import subprocess
 import sys
 
@@ -62,6 +63,25 @@ def test_as_a_table():
     assert list(history.to_pandas(["a", "b", "c"]).columns[-3:]) == ["a", "b", "c"]
     with pytest.raises(ValueError, match="names has 2 names for 3 coordinates"):
         history.to_pandas(["a", "b"])
+    for wrong in ("abc", ["a", "b", "a"]):
+        with pytest.raises(ValueError, match="it must be a list of 3 different names"):
+            history.to_pandas(wrong)
+    with pytest.raises(ValueError, match="names has 'y', which is another column of the table"):
+        history.to_pandas(["a", "y", "b"])
+
+
+def test_coordinates_of_a_picture_may_be_named(close_figures):
+    history = minimize(f, BOX, budget=50).history
+    axes = history.plot("slices", variables=["b", 0], names=["a", "b", "c"])
+    assert [each.get_xlabel() for each in axes.flat] == ["b", "a"]
+
+
+def test_what_cannot_be_loaded():
+    result = minimize(f, BOX, budget=5)
+    with pytest.raises(TypeError, match=r"a result has its history already, result\.history"):
+        load(result)
+    with pytest.raises(TypeError, match="path = None: it must be the path of a file"):
+        load(None)
 
 
 def test_a_stored_run_has_the_same_history(tmp_path):
@@ -157,8 +177,10 @@ def test_wrong_pictures_are_refused():
     history = minimize(f, BOX, budget=20).history
     with pytest.raises(ValueError, match="kind = 'pie': it must be one of 'convergence'"):
         history.plot("pie")
-    with pytest.raises(ValueError, match=r"variables = \[7\]: they must be numbers of coordinates, 0 to 2"):
-        history.plot("slices", variables=[7])
+    for wrong in ([7], [-1], 1, "x0", ["x7"], [0.5], []):
+        said = rf"variables = {re.escape(repr(wrong))}: it must be a list of names, or of numbers from 0 to 2"
+        with pytest.raises(ValueError, match=said):
+            history.plot("slices", variables=wrong)
     with pytest.raises(ValueError, match="no evaluation has succeeded"):
         RunHistory(np.zeros(1), np.ones(1)).plot()
 

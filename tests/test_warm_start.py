@@ -77,12 +77,19 @@ def test_a_stored_run_with_known_points_continues_exactly(tmp_path):
         ((X, Y[:3]), r"known = \(x, y\): y has shape \(3,\) for 12 points"),
         ((X[:, :2], Y), r"x has shape \(12, 2\): it must be \(k, 4\)"),
         (([[9, 0, 0, 0]], [1.0]), r"x\[0\] is outside the bounds"),
-        (([[0, 0, 0, 0]], ["low"]), "takes numbers"),
+        (([[0, 0, 0, 0]], ["low"]), r"known = \(x, y\): y must be numbers, NaN for failed evaluations"),
+        ({"X": X, "y": Y}, r"known is a dict: it must be a pair \(X, y\)"),
+        (([[0, 0, 0, 0]], [1.0, 2.0]), r"y has shape \(2,\) for 1 point: it must be \(1,\)"),
     ],
 )
 def test_wrong_known_points_are_refused(known, words):
     with pytest.raises(ValueError, match=words):
         minimize(f, BOX, budget=9, known=known)
+
+
+def test_nothing_known_yet_changes_nothing():
+    result = minimize(f, BOX, budget=60, known=([], []))
+    assert result.history.x.tolist() == minimize(f, BOX, budget=60).history.x.tolist()
 
 
 def test_failed_ones_are_left_out():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
+
+from ._typing import Array
 
 
 def check_whole(name: str, value: Any, of: str, least: int, optional: bool = False) -> None:
@@ -31,3 +34,30 @@ def budget_of(value: Any) -> int:
     if not number or not 0 <= value < np.inf or value != int(value):
         raise ValueError(f"budget = {value!r}: it must be a whole number of evaluations, 0 or more")
     return int(value)
+
+
+def check_path(name: str, value: Any) -> None:
+    """Raise unless ``value`` can be the name of a file.
+
+    >>> check_path("store", 3)
+    Traceback (most recent call last):
+    TypeError: store = 3: it must be the path of a file, as text or pathlib.Path
+    """
+    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
+        raise TypeError(f"{name} = {value!r}: it must be the path of a file, as text or pathlib.Path")
+    if not os.fspath(value):
+        raise ValueError(f"{name} = {value!r}: the path is empty, name a file")
+
+
+def numbers_of(value: Any) -> Array:
+    """An array of floats; text, dates and complex numbers are none, and what is masked is NaN.
+
+    >>> numbers_of([1, 2.5])
+    array([1. , 2.5])
+    """
+    array = np.asarray(value)
+    if array.dtype.kind in "cSUMm":
+        raise TypeError(f"it holds {array.dtype.name}, not numbers")
+    if isinstance(value, np.ma.MaskedArray):
+        array = np.where(np.ma.getmaskarray(value), np.nan, array)  # what is masked is unknown
+    return np.array(array, dtype=np.float64)

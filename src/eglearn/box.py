@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ._typing import Array, Mask, State
+from .arguments import numbers_of
 
 # Half the first window by the scale, and how much wider each one is than the last, a power of two.
 _REACH, _WIDER = 2.0, 2
@@ -226,7 +227,7 @@ def make_box(bounds: Any, x0: Any = None, scale: Any = None) -> Box:
 
 def _vector(value: Any, name: str) -> Array:
     try:
-        array = np.atleast_1d(np.array(value, dtype=np.float64))
+        array = np.atleast_1d(numbers_of(value))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} = {value!r}: it must be a vector of numbers") from error
     if array.ndim != 1:
@@ -245,6 +246,9 @@ def _low_high(bounds: Any, x0: Array | None) -> tuple[Array, Array]:
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds, without importing it
         low, high = np.broadcast_arrays(np.asarray(bounds.lb, float), np.asarray(bounds.ub, float))
         return _spread(low, x0), _spread(high, x0)
+    if isinstance(bounds, str | dict):
+        raise ValueError(f"bounds are a {type(bounds).__name__}: give one (low, high) pair for each coordinate")
+    bounds = bounds.to_numpy() if hasattr(bounds, "to_numpy") else bounds  # a table, whose names are no bounds
     try:
         pairs = [list(p) if np.ndim(p) else p for p in bounds]
     except TypeError as error:
@@ -272,6 +276,8 @@ def _low_high(bounds: Any, x0: Array | None) -> tuple[Array, Array]:
 
 def _number(value: Any, missing: float) -> float:
     try:
+        if isinstance(value, str):
+            raise TypeError("text is no number")
         return missing if value is None else float(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"bounds hold {value!r}: they must be numbers, or None") from error

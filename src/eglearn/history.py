@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ._typing import Array, Mask
+from .arguments import check_path
 from .evaluation.base import Outcome
 from .store import History
 from .store.errors import understood
@@ -253,20 +254,27 @@ class RunHistory:
             "worker": self.worker,
             "time": self.time,
         }
-        return pandas.DataFrame(columns).join(pandas.DataFrame(self.x, columns=self.names(names)))
+        coordinates = self.names(names)
+        if taken := [name for name in coordinates if name in columns]:
+            raise ValueError(f"names has {taken[0]!r}, which is another column of the table: choose another name")
+        return pandas.DataFrame(columns).join(pandas.DataFrame(self.x, columns=coordinates))
 
     def names(self, given: Sequence[str] | None = None) -> list[str]:
         """Names of the coordinates."""
         n = len(self.low)
-        if given is not None and len(given) != n:
+        if given is not None and not isinstance(given, str) and len(given) != n:
             raise ValueError(f"names has {len(given)} names for {n} coordinates: give one for each")
-        return [f"x{i}" for i in range(n)] if given is None else list(given)
+        if given is None:
+            return [f"x{i}" for i in range(n)]
+        if isinstance(given, str) or len(set(given)) < n:
+            raise ValueError(f"names = {given!r}: it must be a list of {n} different names")
+        return list(given)
 
     def plot(
         self,
         kind: str = "convergence",
         *,
-        variables: Sequence[int] | None = None,
+        variables: Sequence[int | str] | None = None,
         names: Sequence[str] | None = None,
     ) -> Any:
         """Draw the run with matplotlib.
@@ -276,8 +284,8 @@ class RunHistory:
         kind : {"convergence", "parallel", "slices", "pairs", "timeline"}
             The lowest value over evaluations; parallel coordinates; the value over each coordinate; each coordinate
             over each other; evaluations over time and workers.
-        variables : sequence of int or None
-            Which coordinates to draw; None: the first ones, as many as fit.
+        variables : sequence of int or str, or None
+            Which coordinates to draw, by number or name; None: the first ones, as many as fit.
         names : sequence of str or None
             Names of all coordinates; None: x0, x1, ...
 
@@ -318,6 +326,9 @@ def load(path: str | os.PathLike[str]) -> RunHistory:
     ...     load(run).best().y == result.fun
     True
     """
+    if isinstance(getattr(path, "history", None), RunHistory):
+        raise TypeError("load() takes the path of a store: a result has its history already, result.history")
+    check_path("path", path)
     with understood(os.fspath(path)):
         file = History(path)
         box = file.identity["box"]

@@ -8,7 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from ._typing import Array, State
+from .arguments import numbers_of
 from .box import Box
+from .result import counted
 
 # A told point this close to an asked one (as a fraction of the cube's half-width) is that point, rounded by its
 # way through text or float32. It is learned from where it really is.
@@ -116,20 +118,21 @@ def _key(x: Array) -> bytes:
 
 def checked(box: Box, x: Any, y: Any) -> tuple[Array, Array]:
     """What was told, as points (k, n) and values (k,)."""
+    arrays = []
     for name, given in (("x", x), ("y", y)):
-        if (kind := np.asarray(given).dtype).kind in "cSU":
-            raise ValueError(f"tell() takes numbers, but {name} holds {kind.name}: convert it first")
-    try:
-        points = np.array(x, dtype=np.float64)
-        values = np.atleast_1d(np.array(y, dtype=np.float64))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"tell() takes numbers, NaN for failed evaluations ({error})") from error
+        try:
+            arrays.append(numbers_of(given))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must be numbers, NaN for failed evaluations ({error})") from error
+    points, values = arrays[0], np.atleast_1d(arrays[1])
+    if points.size == values.size == 0:
+        points = points.reshape(0, box.n)
     if points.ndim == 1 and values.shape == (1,):
         points = points[None]
     if points.ndim != 2 or points.shape[1] != box.n:
         raise ValueError(f"x has shape {points.shape}: it must be (k, {box.n})")
     if values.shape != (len(points),):
-        raise ValueError(f"y has shape {values.shape} for {len(points)} points: it must be ({len(points)},)")
+        raise ValueError(f"y has shape {values.shape} for {counted(len(points), 'point')}: it must be ({len(points)},)")
     outside = ~box.contains(points)
     if outside.any():
         raise ValueError(f"x[{int(np.argmax(outside))}] is outside the bounds: such a point cannot be learned from")

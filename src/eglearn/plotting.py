@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ _WIDE_RANGE = 50.0  # from here on a logarithmic axis
 Picture = Callable[["RunHistory", list[int], list[str]], Any]
 
 
-def draw(history: RunHistory, kind: str, variables: Sequence[int] | None, names: list[str]) -> Any:
+def draw(history: RunHistory, kind: str, variables: Sequence[int | str] | None, names: list[str]) -> Any:
     """See ``RunHistory.plot``."""
     if kind not in _PICTURES:
         raise ValueError(f"kind = {kind!r}: it must be one of {', '.join(map(repr, _PICTURES))}")
@@ -33,9 +33,14 @@ def draw(history: RunHistory, kind: str, variables: Sequence[int] | None, names:
     if not np.isfinite(history.y).any():
         raise ValueError("no evaluation has succeeded: there is nothing to plot")
     n = len(names)
-    chosen = list(range(min(n, _MOST.get(kind, n)))) if variables is None else [int(i) for i in variables]
-    if not chosen or not all(0 <= i < n for i in chosen):
-        raise ValueError(f"variables = {variables!r}: they must be numbers of coordinates, 0 to {n - 1}")
+    if variables is None:
+        chosen = list(range(min(n, _MOST.get(kind, n))))
+    else:
+        several = isinstance(variables, Iterable) and not isinstance(variables, str)
+        wanted = [names.index(v) if v in names else v for v in variables] if several else []
+        chosen = [int(v) for v in wanted if isinstance(v, int | np.integer) and 0 <= v < n]
+        if not chosen or len(chosen) < len(wanted):
+            raise ValueError(f"variables = {variables!r}: it must be a list of names, or of numbers from 0 to {n - 1}")
     return _PICTURES[kind](history, chosen, names)
 
 

@@ -152,7 +152,10 @@ def describe(
     >>> describe(Status.BUDGET, 100, 1, "the objective returned nan")
     'The budget of 100 evaluations is used. 1 evaluation failed, the first because the objective returned nan.'
     """
-    if status is Status.BUDGET and nfev == 0:
+    hopeless = n_failed == nfev > 1
+    if status is Status.ALL_FAILED and hopeless:
+        text = ""
+    elif status is Status.BUDGET and nfev == 0:
         text = "The budget is 0: nothing was evaluated."
     elif status is Status.CONVERGED and fixed:
         text = _FIXED
@@ -162,10 +165,11 @@ def describe(
         text += f" {_NOISY}"
     if n_failed:
         reason = f", the first because {first_error.rstrip('.')}" if first_error else ""
-        text += f" {counted(n_failed, 'evaluation')} failed{reason}."
+        which = f"All {nfev} evaluations" if hopeless else counted(n_failed, "evaluation")
+        text += f" {which} failed{reason}."
     if penalty is not None and n_failed < nfev:
         text += f" No value is below on_error = {penalty:g}, which stands for failed ones: choose a larger one."
-    return text
+    return text.lstrip()
 
 
 def counted(count: int | str, noun: str) -> str:

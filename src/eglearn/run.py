@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from .algorithms import AskTell, find_algorithm
-from .arguments import check_whole
+from .arguments import check_path, check_whole
 from .box import make_box
 from .control import Control
 from .evaluation import Command, make_evaluator
@@ -178,6 +178,10 @@ def minimize(
         raise ValueError(f"max_seconds = {max_seconds!r}: it must be a number above 0, or None")
     if target is not None and not _is_number(target):
         raise ValueError(f"target = {target!r}: it must be a number, or None")
+    if store is not None:
+        check_path("store", store)
+    if keep_x not in get_args(KeepX):
+        raise ValueError(f"keep_x = {keep_x!r}: it must be one of {', '.join(map(repr, get_args(KeepX)))}")
     if store is not None and seed is None:
         raise ValueError("seed = None: a run with a store needs a seed, so that it can be continued")
     for name, switch in (("ordered", ordered), ("progress", progress), ("keep_history", keep_history)):

@@ -59,8 +59,8 @@ class StopRules:
         self.n = n
         self.ftol = None if ftol is None else _tolerance("ftol", ftol)
         self.xtol = None if xtol is None else _tolerances(xtol, n)
-        whole = isinstance(patience, int | np.integer) and not isinstance(patience, bool)
-        if patience is not None and not (whole and patience > 0):
+        number = isinstance(patience, int | float | np.integer) and not isinstance(patience, bool)
+        if patience is not None and not (number and 0 < patience < math.inf and patience == int(patience)):
             raise ValueError(f"patience = {patience!r}: it must be a whole number of evaluations above 0, or None")
         self.patience = default_patience(n) if patience is None else int(patience)
         self._alone = patience is not None and ftol is None and xtol is None

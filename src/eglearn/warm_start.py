@@ -21,6 +21,8 @@ def read_known(box: Box, known: Any) -> tuple[Array, Array] | None:
     if known is None:
         return None
     try:
+        if isinstance(known, dict | str):
+            raise TypeError("its parts have no order")
         x, y = known
     except (TypeError, ValueError) as error:
         kind = type(known).__name__

@@ -130,7 +130,7 @@ def test_wrong_stores(inside, folder, command):
 def test_all_failed(inside):
     code, out, _ = inside("run", "objectives:broken", "--no-store", *PROBLEM)
     assert code == 3
-    assert "All of the last evaluations failed" in out
+    assert "All 31 evaluations failed, the first because" in out
     assert "RuntimeError: no mesh" in out
     assert ", best -, " in out.splitlines()[0]
     code, out, _ = inside(

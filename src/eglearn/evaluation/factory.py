@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import math
 import numbers
 import operator
@@ -67,6 +68,8 @@ def make_evaluator(
         fun = load_objective(fun)
     if not isinstance(fun, Command) and not callable(fun):
         raise TypeError(f"the objective {fun!r} is not callable: pass a function, 'module:function' or Command")
+    if inspect.iscoroutinefunction(fun):
+        raise TypeError(f"the objective {fun!r} is async: pass a plain function, as in lambda x: asyncio.run(fun(x))")
     if vectorized:
         if isinstance(fun, Command):
             raise ValueError("a Command takes one point at a time: leave out vectorized=True")
