@@ -110,6 +110,13 @@ def test_a_bar_moves_with_every_evaluation_and_survives_a_closed_stream():
         bar.evaluated(0, np.zeros(1), Outcome(1.0))
 
 
+@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_without_a_console_nothing_is_shown(closed, tmp_path):
+    program = PROGRAM.format(missing="none") + "open('told', 'w').write(str(r.nfev))"
+    subprocess.run(["sh", "-c", f'"$0" -c "$1" {closed}', sys.executable, program], cwd=tmp_path, check=True)
+    assert (tmp_path / "told").read_text() == "200"
+
+
 def test_a_run_that_raises_leaves_no_bar_behind(capfd):
     with pytest.raises(NameError):
         minimize(lambda x: undefined, BOX, budget=100, progress=True)  # noqa: F821

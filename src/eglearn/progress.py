@@ -125,7 +125,7 @@ class ProgressBar:
             f"{self.done:,} of {counted(f'{self.budget:,}', 'evaluation')}",
             f"lowest value {'-' if math.isnan(self.best) else f'{self.best:.6g}'}",
             *([f"{self.failed:,} failed"] if self.failed else []),
-            f"{duration(gone)} gone",
+            f"{duration(gone)} elapsed",
         ]
         return texts if self.message else [*texts, f"{duration(left)} left", *([self.doing] if self.doing else [])]
 
@@ -137,8 +137,8 @@ class ProgressBar:
 class Lines:
     """A line now and then: for files, and terminals without rich, where one line changes in place."""
 
-    def __init__(self, stream: TextIO, *, in_place: bool) -> None:
-        self.stream, self.in_place = stream, in_place
+    def __init__(self, stream: TextIO | None, *, in_place: bool) -> None:
+        self.stream, self.in_place = stream, in_place  # None: there is none, as in a program without a console
         self.seconds = _SHOW_SECONDS if in_place else _LINE_SECONDS
 
     def show(self, bar: ProgressBar) -> None:
@@ -152,6 +152,8 @@ class Lines:
 
     def _write(self, bar: ProgressBar, end: str) -> None:
         text = bar.text()
+        if self.stream is None:
+            return
         try:
             self.stream.write(f"\r{text}\x1b[K{end}" if self.in_place else f"{text}{end}")
             self.stream.flush()
@@ -168,7 +170,9 @@ class Terminal:
         from rich.console import Console
         from rich.live import Live
 
-        here = sys.stdout.isatty()  # what the objective prints appears above the bar; in a file it stays there
+        here = (
+            sys.stdout is not None and sys.stdout.isatty()
+        )  # what the objective prints appears above the bar; in a file it stays there
         self._live = Live(
             console=Console(file=stream), refresh_per_second=5, redirect_stdout=here, redirect_stderr=True
         )
@@ -247,7 +251,7 @@ def find_face() -> Face:
         from IPython.display import display
 
         return Notebook(display)
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         return Lines(sys.stderr, in_place=False)
     try:
         return Terminal(sys.stderr)

@@ -32,7 +32,7 @@ def test_nothing_is_lost_in_a_narrow_terminal(width):
     assert max(map(len, lines)) <= width
     assert len(lines) <= 12
     text = "".join("".join(lines).split())
-    for part in ("best -1.2345678e-300", "failures 98765", "restarts 12", "eps 1.25e-07", "speed", "left", "gone"):
+    for part in ("best -1.2345678e-300", "failures 98765", "restarts 12", "eps 1.25e-07", "speed", "left", "elapsed"):
         assert part.replace(" ", "") in text, (part, lines)
     assert "123456of150000evaluations" in text
 

@@ -86,6 +86,13 @@ def test_wrong_usage_is_one_sentence(inside, words, text):
     assert text in one_sentence(err)
 
 
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
+def test_without_a_console(closed, folder):
+    words = ["-m", "eglearn", "run", "objectives:bowl", *PROBLEM]
+    subprocess.run(["sh", "-c", f'"$0" "$@" {closed}', sys.executable, *words], cwd=folder.path, check=True)
+    assert History(folder.path / "run.egl").result()["status"] == 1
+
+
 def test_export_does_not_overwrite(inside):
     assert inside("run", "objectives:bowl", *PROBLEM)[0] == 0
     assert inside("export", "run.egl", "--to", "a.csv")[0] == 0

@@ -37,6 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         The words after the program's name; None takes those of this process.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # whoever started us has closed it; no other file may get its number
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     try:

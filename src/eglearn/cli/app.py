@@ -223,7 +223,7 @@ def launch(words: list[str]) -> int:
 
 
 def _usage(error: CycloptsError) -> Usage:
-    text = " ".join(str(error).split()).rstrip(".")
+    text = " ".join(str(error).replace(", ...", "").split()).rstrip("., ")
     chain = " ".join(("eglearn", *(error.command_chain or ())))
     return Usage(f"{text[:1].lower()}{text[1:]} (see '{chain} --help')")
 

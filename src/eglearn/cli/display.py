@@ -102,8 +102,8 @@ class Progress(View["Result"]):
         head.no_wrap, head.overflow = True, "ellipsis"
         texts = self.numbers()
         if self.result is None or not texts:
-            return Group(head, Text(f"{elapsed} gone, no new value yet", style="dim"))
-        share = progress_bar(width, self.result.nfev, self.budget, texts["done"], f"{elapsed} gone", texts["left"])
+            return Group(head, Text(f"{elapsed} elapsed, no new value yet", style="dim"))
+        share = progress_bar(width, self.result.nfev, self.budget, texts["done"], f"{elapsed} elapsed", texts["left"])
         table = Table.grid(padding=(0, 2))
         pairs = max(1, min(3, (width + 2) // _PAIR))
         for _ in range(pairs):
