@@ -14,7 +14,7 @@ from eglearn import minimize
 
 
 def simulate(x):
-    time.sleep(0.02)
+    time.sleep(0.1)
     return float(np.sum((x - 1) ** 2))
 
 
@@ -25,4 +25,4 @@ if __name__ == "__main__":
     ):
         result = minimize(simulate, bounds=[(-5, 5)] * 10, budget=400, workers=client)
     seconds = result.history.elapsed[-1]
-    print(f"{result.nfev} evaluations of 0.02 s in {seconds:.1f} s, lowest value {result.fun:.2g}")
+    print(f"{result.nfev} evaluations of 0.1 s in {seconds:.1f} s, lowest value {result.fun:.2g}")

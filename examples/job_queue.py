@@ -6,6 +6,8 @@ of a batch would call this program again. Points may be told in any order and in
     python job_queue.py ask               prints the points to evaluate, one JSON list per line
     python job_queue.py tell VALUE ...    tells their values, in that order; nan: the evaluation has failed
     python job_queue.py                   plays the queue itself, with a bowl as the objective
+
+`rm queue.state` starts over.
 """
 
 import json
@@ -40,7 +42,10 @@ def ask():
 
 def tell(values):
     opt = load()
-    opt.tell(opt.ask()[: len(values)], values)
+    points = opt.ask()
+    if len(values) > len(points):
+        sys.exit(f"{len(values)} values for {len(points)} open points: 'ask' prints these")
+    opt.tell(points[: len(values)], values)
     save(opt)
     return opt
 

@@ -26,6 +26,8 @@ def show(intermediate_result):
 
 result = minimize(cost, bounds(), start(), budget=10_000, seed=0, vectorized=True, callback=show)
 terms = cost.terms(result.x)
-print(f"\ncost {cost(start()):.2f} at the start, {result.fun:.2f} at the end, of which")
+if sys.stdout.isatty():
+    print()
+print(f"cost {cost(start()):.2f} at the start, {result.fun:.2f} at the end:")
 print(f"attributes {terms.attributes[0]:.2f}, landmarks {terms.landmarks[0]:.2f}, quality {terms.quality[0]:.2f}")
-print(f"{draw_found(garments, {'egl': {problem: result.x}}, 'latent_garments.png', [problem])} written")
+print(f"{draw_found(garments, {'found': {problem: result.x}}, 'latent_garments.png', [problem])} written")

@@ -36,5 +36,5 @@ if __name__ == "__main__":
         print(f"the first process ended with {crashed.returncode}, after {len(load(path))} evaluations")
         result = run(path)  # the same call again
         whole = run(None)
-        print(f"continued to {result.nfev} evaluations, lowest value {result.fun:.2e}")
+        print(f"continued to {result.nfev} evaluations, lowest value {result.fun:.2g}")
         print(f"the same as without the crash: {result.fun == whole.fun and (result.x == whole.x).all()}")

@@ -22,5 +22,7 @@ def show(intermediate_result):
 
 
 result = minimize(rippled_bowl, bounds=[(-5, 5)] * 40, budget=25_000, seed=0, callback=show)
-print(f"\n{result.message}")
+if sys.stdout.isatty():
+    print()
+print(result.message)
 print(f"best value {result.fun:.3g} (the minimum is 0), largest error in x {abs(result.x - 2).max():.1e}")

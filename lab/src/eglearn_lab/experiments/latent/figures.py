@@ -134,7 +134,7 @@ def _legend(figure: Any) -> None:
         handles=[
             mark(plots.RED, "wanted landmarks", "o"), mark(plots.SKY, "landmarks of the image", "o"),
             mark(_AGREES, "attribute as wanted", "s"), mark(_DIFFERS, "not as wanted", "s"),
-            mark(plots.BLACK, "has the attribute", "s"), mark(plots.BLACK, "has it not", "s", filled=False),
+            mark(plots.BLACK, "has the attribute", "s"), mark(plots.BLACK, "lacks it", "s", filled=False),
         ],
         loc="upper center", bbox_to_anchor=(0.5, 0.06), ncols=3, handletextpad=0.1, columnspacing=1.2,
     )  # fmt: skip
