@@ -17,7 +17,6 @@ from dataclasses import replace
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")  # before NumPy is loaded
 
 import numpy as np
-import torch
 from gradient_quality import PAPER, N, make_data
 
 from eglearn.learning.models import gradient_model
@@ -28,7 +27,6 @@ SEEDS = 5
 
 
 def main() -> int:
-    torch.set_num_threads(1)
     recipes = {"paper": replace(PAPER, training_steps=120), "egl-fc": trained("fc")}
     seconds: dict[str, list[float]] = {name: [] for name in recipes}
     for seed in range(SEEDS):

@@ -22,7 +22,6 @@ def f(x):
 def settings_for(name):
     """None, or fewer training steps where networks would take long."""
     if name == "igl":
-        pytest.importorskip("torch")
         return IGLSettings(hidden=(16,), training_steps=5)
     return None
 

@@ -29,13 +29,13 @@ sys.exit(f"import eglearn loads {early}" if early else 0)
 WITHOUT_TORCH = """
 import eglearn
 try:
-    eglearn.EGL([(-1, 1)] * 2, budget=10, settings=eglearn.EGLSettings(model="fc"))
+    eglearn.EGL([(-1, 1)] * 2, budget=10, settings=eglearn.EGLSettings(model="spline"))
 except ImportError as error:
     print(error)
     assert "eglearn[nn]" in str(error), "the message does not say what to install"
     assert len(str(error).splitlines()) == 1, "the message is longer than a line"
 else:
-    raise AssertionError("a network without torch is no ImportError; is torch a declared dependency?")
+    raise AssertionError("a spline network without torch is no ImportError; is torch a declared dependency?")
 """
 
 REPORT = """
@@ -115,7 +115,9 @@ def main() -> None:
         pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet")
         run("install it with its declared dependencies", *pip, wheel, folder=folder)
         run("import eglearn loads neither torch nor scipy.optimize", python, "-c", LAZY, folder=folder)
-        run("a network without torch says what to install", python, "-c", WITHOUT_TORCH, folder=folder, show=True)
+        run(
+            "a spline network without torch says what to install", python, "-c", WITHOUT_TORCH, folder=folder, show=True
+        )
         run("a stored run and its report", python, "-c", REPORT, folder=folder)
         script = folder / "example.py"
         script.write_text(example, encoding="utf-8")

@@ -83,7 +83,7 @@ class IGL(AskTell):
 
     Examples
     --------
-    >>> opt = IGL([(-5, 5)] * 3, budget=100)  # needs eglearn[nn]
+    >>> opt = IGL([(-5, 5)] * 3, budget=100)
     >>> opt.ask().shape
     (16, 3)
     """

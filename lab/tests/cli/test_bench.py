@@ -157,7 +157,11 @@ def test_out_is_needed(inside):
     [
         ("cocoex", "cma", "benchmarks need cocoex: pip install 'eglearn-lab[bench]'"),
         ("pyarrow", "cma", "benchmarks need pyarrow: pip install 'eglearn-lab[bench]'"),
-        ("torch", "egl-fc", "algorithm egl-fc cannot be used here, torch is not installed: pip install 'eglearn[nn]'"),
+        (
+            "torch",
+            "egl-spline",
+            "algorithm egl-spline cannot be used here, torch is not installed: pip install 'eglearn[nn]'",
+        ),
     ],
 )
 def test_a_missing_package(inside, monkeypatch, package, algorithm, text):

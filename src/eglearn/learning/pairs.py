@@ -5,13 +5,15 @@ For points z_1..z_m with values v_1..v_m and model gradients g_1..g_m, with P_ij
     first order  R_ij = P_ij - P_ii - (v_j - v_i)                          the paper's loss (sec. 4.1)
     trapezoid    T_ij = (P_ij - P_ii + P_jj - P_ji) / 2 - (v_j - v_i)      exact for every quadratic
 
-Everything is written with operators that NumPy arrays and torch tensors share, and broadcasts over leading
-axes, so the networks train on the very code that the tests compare with a double loop.
+Everything broadcasts over leading axes. With the slopes of the penalty as weights w_ij, `pull` gives the derivative of
+the loss with respect to the gradients; training and the iterative closed form both follow it.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 ORDERS = ("first", "trapezoid")
 LOSSES = ("squared", "huber")
@@ -42,3 +44,20 @@ def penalty(residual: Any, loss: str) -> Any:
     size = abs(residual)
     inner = size.clip(max=1)
     return inner * (2 * size - inner)
+
+
+def penalty_slope(residual: Any, loss: str) -> Any:
+    """The derivative of the penalty."""
+    return 2 * (residual if loss == "squared" else np.clip(residual, -1, 1))
+
+
+def pull(weights: Any, z: Any, order: str) -> Any:
+    """Derivative (..., m, n) of sum w_ij R_ij with respect to the gradients, for weights (..., m, m).
+
+    >>> import numpy as np
+    >>> pull(np.ones((2, 2)), np.array([[0.0], [1.0]]), "first").tolist()  # of g_1 (z_2 - z_1) + g_2 (z_1 - z_2)
+    [[1.0], [-1.0]]
+    """
+    if order == "trapezoid":
+        weights = (weights - weights.swapaxes(-1, -2)) / 2
+    return weights @ z - weights.sum(-1)[..., None] * z

@@ -306,47 +306,29 @@ def test_spline_net_works(aggregation, kind, n, spectral_norm):
     assert ("mix.query.weight" in used) == (aggregation == "attention" and n > 1)
 
 
-def test_fully_connected_by_hand():
-    net = layers.FullyConnected(SMALL, 3, 4, rng(), zero_output=False)
-    linear = [layer for layer in net if isinstance(layer, layers.Linear)]
-    assert [tuple(layer.weight.shape) for layer in linear] == [(7, 3), (9, 7), (4, 9)]
-    x = rng(1).normal(size=(5, 3))
-    expected = x
-    for layer in linear:
-        expected = expected @ to_numpy(layer.weight).T + to_numpy(layer.bias)
-        if layer is not linear[-1]:
-            expected = np.maximum(expected, 0)
-    np.testing.assert_allclose(to_numpy(net(rows(x))), expected, atol=1e-5)
-
-
-NETS = [layers.FullyConnected, layers.SplineNet]
-
-
-@pytest.mark.parametrize("net", NETS)
 @pytest.mark.parametrize("spectral_norm", [False, True])
-def test_zero_output_layer_gives_zero_output_and_learns(net, spectral_norm):
+def test_zero_output_layer_gives_zero_output_and_learns(spectral_norm):
     settings = dataclasses.replace(SMALL, spectral_norm=spectral_norm)
-    made = net(settings, 3, 3, rng(), zero_output=True)
+    made = layers.SplineNet(settings, 3, 3, rng(), zero_output=True)
     x = rows(rng(1).uniform(-1, 1, (5, 3)))
     out = made(x)
     assert not out.any()
     (out - 1).square().sum().backward()
     last = list(made.modules())[-1]
     assert last.weight.grad.abs().max() > 0
-    assert net(settings, 3, 3, rng(), zero_output=False)(x).abs().max() > 0
+    assert layers.SplineNet(settings, 3, 3, rng(), zero_output=False)(x).abs().max() > 0
 
 
-@pytest.mark.parametrize("net", NETS)
-def test_only_the_generator_decides(net):
+def test_only_the_generator_decides():
     """Same generator, same weights; torch's and NumPy's global random states are left alone."""
     settings = dataclasses.replace(SMALL, spectral_norm=True)
     torch.manual_seed(1)
     torch_before = torch.get_rng_state()
     numpy_before = np.random.get_state()[1].tolist()  # noqa: NPY002
-    first = net(settings, 3, 3, rng(5), zero_output=False)
+    first = layers.SplineNet(settings, 3, 3, rng(5), zero_output=False)
     torch.manual_seed(2)
     second_state = torch.get_rng_state()
-    second = net(settings, 3, 3, rng(5), zero_output=False)
+    second = layers.SplineNet(settings, 3, 3, rng(5), zero_output=False)
     x = rows(rng(1).uniform(-1, 1, (5, 3)))
     assert torch.equal(first(x), second(x))
     first(x).sum().backward()
@@ -354,13 +336,12 @@ def test_only_the_generator_decides(net):
     torch.manual_seed(1)
     assert torch.equal(torch.get_rng_state(), torch_before)
     assert np.random.get_state()[1].tolist() == numpy_before  # noqa: NPY002
-    other = net(settings, 3, 3, rng(6), zero_output=False)
+    other = layers.SplineNet(settings, 3, 3, rng(6), zero_output=False)
     assert not torch.equal(first(x), other(x))
 
 
-@pytest.mark.parametrize("net", NETS)
-def test_parameters_are_float32_and_generators_move_on(net):
+def test_parameters_are_float32_and_generators_move_on():
     generator = rng(5)
-    first, second = (net(SMALL, 3, 3, generator, zero_output=False) for _ in range(2))
+    first, second = (layers.SplineNet(SMALL, 3, 3, generator, zero_output=False) for _ in range(2))
     assert {p.dtype for p in first.parameters()} == {torch.float32}
     assert not torch.equal(next(first.parameters()), next(second.parameters()))

@@ -45,12 +45,12 @@ def test_value_network_differentiates_what_it_learned(model):
     assert fit.loss < 0.05 * samples.v.var()
 
     def value(z):
-        with torch.no_grad():
-            return network.net.double()(torch.tanh(torch.from_numpy(z)))[:, 0].numpy()
+        return network._evaluate(z)[:, 0]
 
     learned = fit.gradient(samples.z)
-    h = 1e-7 * np.eye(3)
-    differences = np.stack([(value(samples.z + d) - value(samples.z - d)) / 2e-7 for d in h], axis=1)
+    # Values have seven digits, so a step of 1e-3 gives three; kinks between are few.
+    h = 1e-3 * np.eye(3)
+    differences = np.stack([(value(samples.z + d) - value(samples.z - d)) / 2e-3 for d in h], axis=1)
     assert np.median(np.abs(learned - differences)) < 1e-3 * np.abs(differences).max()
 
 
@@ -116,11 +116,30 @@ def test_padding_does_not_change_what_is_learned():
     s = FieldSettings(model="fc", training_steps=1, minibatch=10**6, order="first", **{"hidden": (8,)})
     samples = samples_of(sizes=(30, 4))
     model = GradientNetwork(s, 3, np.random.default_rng(0))
-    loss = float(model._all_pairs(samples, np.zeros_like(samples.z), 0.0, np.random.default_rng(0))().detach())
-    g = model._evaluate(samples.z)
+    _, slope_of = model._all_pairs(samples, np.zeros_like(samples.z), 0.0, Shuffled())()
+    rng = np.random.default_rng(1)
+    g, change = rng.standard_normal((2, 34, 3))
+    inside = np.arange(60).reshape(2, 30) < [[30], [34]]  # the second batch has 4 points and 26 of padding
+
+    def padded(values):
+        out = rng.standard_normal((2, 30, 3))  # what the network says of padding
+        out[inside] = values
+        return out.reshape(60, 3).astype(np.float32)
+
+    slopes = slope_of(padded(g)).reshape(2, 30, 3)
+    assert not slopes[~inside].any()
     # pair_loss leaves out the void pairs i = i, the training loss counts them with zero.
     pairs, voids = 30 * 29 + 4 * 3, 34
-    assert loss == pytest.approx(pair_loss(g, samples, "first", "squared") * pairs / (pairs + voids), rel=1e-5)
+    up, down = (pair_loss(g + h * change, samples, "first", "squared") for h in (1e-4, -1e-4))
+    expected = (up - down) / 2e-4 * pairs / (pairs + voids)
+    assert np.sum(slopes[inside] * change) == pytest.approx(expected, rel=1e-4)
+
+
+class Shuffled:
+    """A generator whose permutations leave everything in place."""
+
+    def permutation(self, count):
+        return np.arange(count)
 
 
 def test_perturbation_moves_the_argument_within_its_radius():
@@ -128,10 +147,10 @@ def test_perturbation_moves_the_argument_within_its_radius():
     samples = samples_of(sizes=(20,))
     model = GradientNetwork(s, 3, np.random.default_rng(0))
     seen = []
-    original = model._output
-    model._output = lambda z: seen.append(z.detach().numpy().copy()) or original(z)
+    original = model.net.train
+    model.net.train = lambda s, slope_of: seen.append(s) or original(s, slope_of)
     model.fit(samples, 0.1, np.random.default_rng(0))
-    offsets = np.linalg.norm(np.array(seen[:-1]) - samples.z, axis=-1)
+    offsets = np.linalg.norm(np.array(seen) - samples.z, axis=-1)
     assert offsets.max() <= 0.1 + 1e-6
     assert offsets.max() > 0.08
     assert not np.allclose(seen[0], seen[1])
@@ -150,12 +169,12 @@ def test_torch_random_state_is_untouched():
 
 def test_unknown_device_is_one_sentence():
     with pytest.raises(ValueError, match=r"device = 'toaster'"):
-        GradientNetwork(FieldSettings(model="fc", device="toaster"), 2, np.random.default_rng(0))
+        GradientNetwork(FieldSettings(model="spline", device="toaster"), 2, np.random.default_rng(0))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
 def test_cuda():
-    s = FieldSettings(model="fc", device="cuda", **SMALL)
+    s = FieldSettings(model="spline", device="cuda", **SMALL)
     rng = np.random.default_rng(0)
     assert np.isfinite(GradientNetwork(s, 3, rng).fit(samples_of(), 0.0, rng).loss)
 

@@ -70,9 +70,9 @@ _egl(
     "egl-planned", lambda n: EGLSettings.planned(n, model="constant"), "One gradient, planned zoom, shaped regions.",
     (), 0.1,
 )  # fmt: skip
-_egl("egl-fc", lambda n: trained("fc", n), "Fully connected network, our settings.", _TORCH, 0.6)
+_egl("egl-fc", lambda n: trained("fc", n), "Fully connected network, our settings.", (), 0.35)
 _egl("egl-spline", lambda n: trained("spline", n), "Spline network, our settings.", _TORCH, 0.8)
-_egl("igl-fc", lambda n: trained_indirectly("fc", n), "IGL, fully connected: the partner of egl-fc.", _TORCH, 0.6, IGL)
+_egl("igl-fc", lambda n: trained_indirectly("fc", n), "IGL, fully connected: the partner of egl-fc.", (), 0.35, IGL)
 _egl(
     "igl-spline",
     lambda n: trained_indirectly("spline", n),
@@ -82,7 +82,7 @@ _egl(
     IGL,
 )
 _egl("egl-paper", lambda n: EGLSettings.paper_coco(n), "Table 1 of the paper: splines.", _TORCH, 100.0)
-_egl("egl-paper-fc", lambda n: EGLSettings.paper_coco(n, model="fc"), "Table 1, fully connected.", _TORCH, 50.0)
+_egl("egl-paper-fc", lambda n: EGLSettings.paper_coco(n, model="fc"), "Table 1, fully connected.", (), 50.0)
 
 # Table 1 with all pairs of one batch in each training step: the paper's loss at a tenth of the cost of single pairs.
 TABLE_1_SETTINGS: dict[str, Callable[[int], Settings]] = {
@@ -90,14 +90,14 @@ TABLE_1_SETTINGS: dict[str, Callable[[int], Settings]] = {
     "egl-table1-spline": lambda n: EGLSettings.paper_coco(n, model="spline", pairing="all", minibatch=64),
     "igl-table1-fc": lambda n: IGLSettings.paper_coco(n, model="fc", minibatch=64),
 }
-for _name, _text, _cost in (("fc", "fully connected", 2.7), ("spline", "splines", 4.0)):
+for _name, _text, _needs, _cost in (("fc", "fully connected", (), 2.7), ("spline", "splines", _TORCH, 4.0)):
     _settings = TABLE_1_SETTINGS[f"egl-table1-{_name}"]
-    _egl(f"egl-table1-{_name}", _settings, f"Table 1, {_text}, all pairs of a batch.", _TORCH, _cost)
+    _egl(f"egl-table1-{_name}", _settings, f"Table 1, {_text}, all pairs of a batch.", _needs, _cost)
 
 _egl("egl-authors", lambda n: EGLSettings.authors_code(n), "What the authors' runs did.", _TORCH, 200.0)
 
 
 _egl(
     "igl-table1-fc", TABLE_1_SETTINGS["igl-table1-fc"], "IGL with table 1, fully connected: partner of egl-table1-fc.",
-    _TORCH, 2.6, IGL,
+    (), 2.6, IGL,
 )  # fmt: skip

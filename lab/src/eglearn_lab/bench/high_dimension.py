@@ -60,15 +60,14 @@ def _register(
         entries._ask_tell(run, kind, settings(run.n))
 
     entry.__doc__ = text
-    algorithm(name, needs=needs, cost=cost)(entry)
+    algorithm(name, cost=cost)(entry)
 
 
-_TORCH = ("torch",)
 _register("egl-m64", EGL, _closed_form(64), "Closed form, batches of 64 points.", 0.04)
 _register("egl-m800", EGL, _closed_form(800), "Closed form, batches of 800 points.", 0.04)
-_register("egl-fc-m64", EGL, _network(64), "Table 1 with a small network, batches of 64 points.", 0.15, _TORCH)
-_register("egl-fc-m800", EGL, _network(800), "Table 1 with a small network, batches of 800 points.", 0.6, _TORCH)
-_register("igl-m64", IGL, _value_network(64), "IGL with the settings of egl-fc-m64.", 0.1, _TORCH)
+_register("egl-fc-m64", EGL, _network(64), "Table 1 with a small network, batches of 64 points.", 0.15)
+_register("egl-fc-m800", EGL, _network(800), "Table 1 with a small network, batches of 800 points.", 0.6)
+_register("igl-m64", IGL, _value_network(64), "IGL with the settings of egl-fc-m64.", 0.1)
 _register("egl-ball", EGL, _exploring("ball"), "App. H: 32 points uniform in a ball.", 0.09)
 _register("egl-cone", EGL, _exploring("cone"), "App. H: 32 points in a cone around the descent direction.", 0.09)
 _register("egl-cone-ball", EGL, _exploring("cone-ball"), "App. H: 16 points in the cone, 16 in the ball.", 0.09)

@@ -83,11 +83,11 @@ class SnapshotRuns(Work[Job]):
                     column.append(value)
         objective.close()
         about = dict(zip(_KEY, job.key, strict=True)) | {"status": "finished", "error": ""}
-        return about | found | {"versions": versions("coco-experiment", "torch"), "started": started}
+        return about | found | {"versions": versions("coco-experiment"), "started": started}
 
     def preload(self, jobs: Iterable[Job]) -> list[str]:
         """What every run needs."""
-        return [__name__, "cocoex", "torch"]
+        return [__name__, "cocoex"]
 
 
 def take_snapshots(

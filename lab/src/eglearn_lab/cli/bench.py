@@ -105,7 +105,6 @@ def run(
     )  # fmt: skip
     check_algorithms(grid.algorithms)
     if grid.snapshots:
-        need("benchmarks need", "torch", by="eglearn[nn]")
         if dask is not None or observe is not None:
             raise Usage(f"--ablation {ablation} takes snapshots in local processes: leave out --dask and --observe")
     if observe is not None:

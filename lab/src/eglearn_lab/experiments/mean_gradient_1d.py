@@ -65,8 +65,6 @@ def settle(gradient: Array) -> Indices:
 
 def learn(kind: str, size: float, rng: np.random.Generator) -> Curves:
     """Train the value network, and one gradient network for each epsilon, all of the same architecture."""
-    import torch
-
     from eglearn.learning.models.networks import GradientNetwork, ValueNetwork
 
     steps = max(1, round(_STEPS * size))
@@ -78,8 +76,7 @@ def learn(kind: str, size: float, rng: np.random.Generator) -> Curves:
     z = rng.uniform(-1, 1, points)
     network = ValueNetwork(settings, 1, rng)
     parametric = network.fit(Samples(z[:, None], section(z), (len(z),), np.zeros(1)), 0.0, rng)
-    with torch.no_grad():
-        fitted = network.net(torch.from_numpy(_GRID[:, None]).float())[:, 0].double().numpy()
+    fitted = network.net.output(_GRID[:, None].astype(np.float32))[:, 0].astype(np.float64)
     learned = {}
     for epsilon in EPSILONS:
         # Pairs uniform over |z_i - z_j| <= eps, so that the partners of each anchor are uniform in V_eps.

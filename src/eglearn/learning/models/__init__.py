@@ -36,9 +36,11 @@ def value_model(settings: NetworkSettings, n: int, rng: np.random.Generator, squ
 
 
 def _need_torch(model: str) -> None:
+    if model == "fc":
+        return
     try:
         import torch  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            f"model = {model!r} needs PyTorch: pip install 'eglearn[nn]', or choose a closed form such as 'affine'"
+            f"model = {model!r} needs PyTorch: pip install 'eglearn[nn]', or choose 'fc' or a closed form like 'affine'"
         ) from error

@@ -22,7 +22,7 @@ from scipy import linalg
 
 from ..._typing import Array
 from ..memory import Samples
-from ..pairs import penalty, residuals
+from ..pairs import penalty, pull, residuals
 from ..samplers import ball
 from .base import Model, pair_loss
 from .settings import FieldSettings
@@ -261,11 +261,9 @@ def _fit_iteratively(samples: Samples, radius: float, rng: Generator, s: FieldSe
     def adjoint(r: Array) -> Array:
         b, h = np.zeros(n), np.zeros((n, n))
         for (z, a, _), k, part in zip(batches, scales, np.split(r, ends), strict=True):
-            w = k * part.reshape(k.shape)
-            w = (w - w.T) / 2 if s.pair_order == "trapezoid" else w
-            pull = w @ z - w.sum(axis=1)[:, None] * z  # derivative with respect to the gradient at each point
-            b += pull.sum(axis=0)
-            h += a.T @ pull
+            slopes = pull(k * part.reshape(k.shape), z, s.pair_order)
+            b += slopes.sum(axis=0)
+            h += a.T @ slopes
         return np.concatenate([b, ((h + h.T) / 2).ravel()])
 
     *ends, rows = np.cumsum([k.size for k in scales])

@@ -1,11 +1,10 @@
-"""The building blocks of the networks, and the two architectures (paper app. C).
+"""The spline network and its building blocks (paper app. C); the only room that imports torch.
 
 Weights are drawn with the NumPy generator that is passed in: torch's own random state is never used.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -13,6 +12,7 @@ import torch
 from numpy.random import Generator
 from torch import Tensor, nn
 
+from .fully_connected import first_weights
 from .settings import NetworkSettings
 
 
@@ -22,29 +22,18 @@ def _parameter(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> nn.
 
 
 class Linear(nn.Module):
-    """x W^T + c, optionally with W divided by its largest singular value (spectral normalisation).
-
-    At first uniform in +-1 / sqrt(inputs) as is torch's habit, or orthogonal with uniform biases, or zero.
-    """
+    """x W^T + c, optionally with W divided by its largest singular value (spectral normalisation)."""
 
     def __init__(
         self, inputs: int, outputs: int, rng: Generator, init: str = "uniform", spectral: bool = False
     ) -> None:
         super().__init__()
-        bound = 1 / math.sqrt(inputs)
-        weight, bias = np.zeros((outputs, inputs)), np.zeros(outputs)
-        if init != "zero":
-            weight, bias = (rng.uniform(-bound, bound, part.shape) for part in (weight, bias))
-        if init == "orthogonal":
-            q, r = np.linalg.qr(rng.standard_normal((max(outputs, inputs), min(outputs, inputs))))
-            q = q * np.sign(np.diag(r))  # without this the law is not uniform over orthogonal matrices
-            weight = q if outputs >= inputs else q.T
+        weight, bias, start = first_weights(inputs, outputs, rng, init)
         self.weight, self.bias = _parameter(weight), _parameter(bias)
         self.spectral = spectral
         # The left singular vector, followed by one power iteration a training step.
-        start = rng.standard_normal(outputs)
         self.left: Tensor
-        self.register_buffer("left", torch.from_numpy(start / np.linalg.norm(start)).to(torch.float32))
+        self.register_buffer("left", torch.from_numpy(start).to(torch.float32))
 
     def forward(self, x: Tensor) -> Tensor:
         """Rows of ``x`` mapped."""
@@ -59,18 +48,6 @@ class Linear(nn.Module):
             norm = left @ (weight @ right)
             weight = weight / torch.where(norm > 0, norm, torch.ones_like(norm))
         return nn.functional.linear(x, weight, self.bias)
-
-
-class FullyConnected(nn.Sequential):
-    """ReLU layers of the widths in the setting hidden."""
-
-    def __init__(self, s: NetworkSettings, n: int, outputs: int, rng: Generator, zero_output: bool) -> None:
-        widths = (n, *s.hidden)
-        layers: list[nn.Module] = []
-        for inputs, width in itertools.pairwise(widths):
-            layers += [Linear(inputs, width, rng, spectral=s.spectral_norm), nn.ReLU()]
-        last = Linear(widths[-1], outputs, rng, "zero" if zero_output else "uniform", s.spectral_norm)
-        super().__init__(*layers, last)
 
 
 class Splines(nn.Module):

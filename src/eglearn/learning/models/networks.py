@@ -1,28 +1,57 @@
-"""Networks that learn the mean-gradient (EGL) or the values (IGL); the only room that imports torch."""
+"""Networks that learn the mean-gradient (EGL) or the values (IGL)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-import torch
 from numpy.random import Generator
-from torch import Tensor
 
 from ..._typing import Array, State
 from ..memory import Samples
-from ..pairs import penalty, residuals
+from ..pairs import penalty, penalty_slope, pull, residuals
 from ..samplers import ball
 from .base import Fit, Model, pair_loss
 from .closed_form import CLOSED_FORMS
-from .layers import FullyConnected, SplineNet
+from .fully_connected import Array32, FullyConnected
 from .settings import FieldSettings, NetworkSettings
 
 # Most points in one pass when the whole replay is looked at: bounds the memory of the attention block.
 _CHUNK = 4096
+
+Draw = Callable[[], tuple[Array32, Callable[[Array32], Array32]]]
+"""Points of a training step in the cube, and the loss's derivative with respect to the outputs there."""
+
+
+class Network(Protocol):
+    """Maps points of the cube to outputs, and is trained by derivatives with respect to these."""
+
+    def output(self, s: Array32) -> Array32:
+        """Outputs (N, outputs) at points (N, n) of the cube."""
+
+    def slope(self, s: Array32) -> Array32:
+        """The derivative (N, n) of the sum of a point's outputs with respect to the point."""
+
+    def train(self, s: Array32, slope_of: Callable[[Array32], Array32]) -> None:
+        """One step of the optimiser; ``slope_of`` is the loss's derivative with respect to the outputs."""
+
+    def weights(self) -> State:
+        """What was learned."""
+
+    def load_weights(self, weights: State) -> None:
+        """Go on from ``weights``."""
+
+    def moments(self) -> list[State | None]:
+        """Those of the optimiser, of each part of the weights; None before the first step."""
+
+    def load_moments(self, moments: list[State | None]) -> None:
+        """Go on from ``moments``; begin anew if there are none."""
+
+    def environment(self) -> dict[str, Any]:
+        """What the last bits depend on beside NumPy."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +63,7 @@ class NetworkFit:
 
 
 class _Network(Model):
-    """What both networks share: architecture, optimiser, reset, state.
+    """What both networks share: architecture, reset, state.
 
     Training that diverges to infinite numbers costs one fit, which then says "no slope": the weights go back to their
     initial values.
@@ -42,26 +71,8 @@ class _Network(Model):
 
     def __init__(self, settings: Any, n: int, rng: Generator, squash: bool, outputs: int, zero_output: bool) -> None:
         self.settings, self.n, self.squash = settings, n, squash
-        self.device = _device(settings.device)
-        architecture = {"fc": FullyConnected, "spline": SplineNet}[settings.model]
-        self.net = architecture(settings, n, outputs, rng, zero_output).to(self.device)
-        self._initial = self._weights()
-        self._new_optimiser()
-
-    def _new_optimiser(self) -> None:
-        s = self.settings
-        groups: dict[bool, list[torch.nn.Parameter]] = {False: [], True: []}
-        for name, parameter in self.net.named_parameters():
-            groups[name.endswith("coefficients")].append(parameter)
-        rates = {False: s.learning_rate, True: s.spline_learning_rate or s.learning_rate}
-        parameters = [{"params": group, "lr": rates[key]} for key, group in groups.items() if group]
-        self.optimiser = torch.optim.Adam(parameters, eps=s.adam_epsilon, fused=True)
-
-    def _weights(self) -> dict[str, np.ndarray[Any, Any]]:
-        return {name: value.detach().cpu().numpy().copy() for name, value in self.net.state_dict().items()}
-
-    def _load_weights(self, weights: dict[str, np.ndarray[Any, Any]]) -> None:
-        self.net.load_state_dict({name: torch.from_numpy(value.copy()) for name, value in weights.items()})
+        self.net: Network = _architecture(settings.model)(settings, n, outputs, rng, zero_output)
+        self._initial = self.net.weights()
 
     def reset(self) -> None:
         """Back to the initial weights and a fresh optimiser, if the settings say so."""
@@ -69,52 +80,37 @@ class _Network(Model):
             self._restart()
 
     def _restart(self) -> None:
-        self._load_weights(self._initial)
-        self._new_optimiser()
+        self.net.load_weights(self._initial)
+        self.net.load_moments([])
 
     def state(self) -> State:
         """Weights, initial weights and Adam's moments."""
-        moments: list[State | None] = []
-        for parameter in self.net.parameters():
-            if known := self.optimiser.state.get(parameter):
-                first, second = (known[name].cpu().numpy().copy() for name in ("exp_avg", "exp_avg_sq"))
-                moments.append({"step": float(known["step"]), "first": first, "second": second})
-            else:
-                moments.append(None)
-        return {"weights": self._weights(), "initial": dict(self._initial), "moments": moments}
+        return {"weights": self.net.weights(), "initial": dict(self._initial), "moments": self.net.moments()}
 
     def load_state(self, state: State) -> None:
         """Go on from ``state``."""
-        self._load_weights(state["weights"])
         self._initial = dict(state["initial"])
-        self._new_optimiser()
-        for parameter, known in zip(self.net.parameters(), state["moments"], strict=True):
-            if known is not None:
-                first, second = (torch.from_numpy(known[name].copy()).to(self.device) for name in ("first", "second"))
-                moments = {"step": torch.tensor(known["step"]), "exp_avg": first, "exp_avg_sq": second}
-                self.optimiser.state[parameter] = moments
+        self.net.load_weights(state["weights"])
+        self.net.load_moments(state["moments"])
 
     def environment(self) -> dict[str, Any]:
         """What else the last bits depend on."""
-        version, threads = str(torch.__version__), torch.get_num_threads()
-        return {"torch": version, "torch threads": threads, "device": str(self.device)}
+        return self.net.environment()
 
-    def _tensor(self, values: Array) -> Tensor:
-        return torch.from_numpy(values).to(self.device, torch.float32)
+    def _seen(self, z: Array) -> Array32:
+        """What the network sees of z coordinates: the region as [-1, 1]^n, as the splines need it."""
+        s: Array32 = (np.tanh(z) if self.squash else np.clip(z, -1, 1)).astype(np.float32)
+        return s
 
-    def _output(self, z: Tensor) -> Tensor:
-        """The network at z coordinates: it sees the region as [-1, 1]^n, as the splines need it."""
-        s = torch.tanh(z) if self.squash else z.clip(-1, 1)
-        out: Tensor = self.net(s)
-        return out
+    def _train(self, draw: Draw) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            for _ in range(self.settings.training_steps):
+                self.net.train(*draw())
 
-    def _train(self, loss_of: Callable[[], Tensor]) -> None:
-        self.net.train()
-        for _ in range(self.settings.training_steps):
-            self.optimiser.zero_grad(set_to_none=True)
-            loss_of().backward()  # type: ignore[no-untyped-call]
-            self.optimiser.step()
-        self.net.eval()
+    def _evaluate(self, z: Array) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = [self.net.output(self._seen(part)) for part in np.split(z, range(_CHUNK, len(z), _CHUNK))]
+        return np.concatenate(parts).astype(np.float64)
 
 
 class GradientNetwork(_Network):
@@ -142,8 +138,8 @@ class GradientNetwork(_Network):
         s = self.settings
         anchor = None if self.anchor is None else self.anchor.fit(samples, radius, rng)
         base = np.zeros_like(samples.z) if anchor is None else anchor.gradient(samples.z)
-        loss_of = self._all_pairs if s.pairing == "all" else self._single_pairs
-        self._train(loss_of(samples, base, radius, rng))
+        draw = self._all_pairs if s.pairing == "all" else self._single_pairs
+        self._train(draw(samples, base, radius, rng))
         judged = samples.newest() if anchor is None else samples
         learned = self._evaluate(judged.z)
         known = base[len(base) - len(judged.z) :]
@@ -157,12 +153,7 @@ class GradientNetwork(_Network):
             return NetworkFit(anchor.gradient, anchor_loss)
         return NetworkFit(lambda z: anchor.gradient(z) + self._evaluate(z), loss)
 
-    def _evaluate(self, z: Array) -> Array:
-        with torch.no_grad():
-            parts = [self._output(self._tensor(part)) for part in np.split(z, range(_CHUNK, len(z), _CHUNK))]
-            return torch.cat(parts).cpu().numpy().astype(np.float64)
-
-    def _all_pairs(self, samples: Samples, base: Array, radius: float, rng: Generator) -> Callable[[], Tensor]:
+    def _all_pairs(self, samples: Samples, base: Array, radius: float, rng: Generator) -> Draw:
         """All pairs of a few batches drawn anew for each training step; one pass an anchor serves all partners."""
         s, n = self.settings, self.n
         differences, values, weights = samples.padded()  # points relative to their batch's mean
@@ -172,40 +163,52 @@ class GradientNetwork(_Network):
         arguments, offsets = np.zeros((2, count, largest, n))
         arguments[inside], offsets[inside] = samples.z, base
         means = (values * weights).sum(axis=1) / weights.sum(axis=1)
-        z, at, g0, v, w = map(self._tensor, (differences, arguments, offsets, values - means[:, None], weights))
+        seen = self._seen(arguments)
+        with np.errstate(over="ignore"):
+            z, g0, v, w = (a.astype(np.float32) for a in (differences, offsets, values - means[:, None], weights))
 
-        def loss() -> Tensor:
-            rows = torch.from_numpy(rng.permutation(count)[:drawn]).to(self.device)
-            argument = at[rows].reshape(-1, n)
+        def draw() -> tuple[Array32, Callable[[Array32], Array32]]:
+            rows = rng.permutation(count)[:drawn]
+            points = seen[rows]
             if radius > 0:  # the perturbed mean-gradient dithers the argument alone
-                argument = argument + self._tensor(radius * ball(rng, len(argument), n))
-            g = self._output(argument).reshape(drawn, largest, n) + g0[rows]
-            pair_weights = w[rows][:, :, None] * w[rows][:, None, :]
-            each = penalty(residuals(g, z[rows], v[rows], s.pair_order), s.loss)
-            total: Tensor = (each * pair_weights).sum() / pair_weights.sum()
-            return total
+                dither = radius * ball(rng, drawn * largest, n).reshape(drawn, largest, n)
+                points = self._seen(arguments[rows] + dither)
 
-        return loss
+            def slope_of(learned: Array32) -> Array32:
+                share = w[rows][:, :, None] * w[rows][:, None, :]
+                share *= 1 / share.sum()
+                g = learned.reshape(drawn, largest, n) + g0[rows]
+                residual = residuals(g, z[rows], v[rows], s.pair_order)
+                slopes: Array32 = pull(share * penalty_slope(residual, s.loss), z[rows], s.pair_order)
+                return slopes.reshape(-1, n)
 
-    def _single_pairs(self, samples: Samples, base: Array, radius: float, rng: Generator) -> Callable[[], Tensor]:
+            return points.reshape(-1, n), slope_of
+
+        return draw
+
+    def _single_pairs(self, samples: Samples, base: Array, radius: float, rng: Generator) -> Draw:
         """One random partner an anchor, as the paper trains: distinct anchors from the whole replay."""
         s, n, sizes = self.settings, self.n, np.array(samples.sizes)
         starts, size_of = np.repeat(np.cumsum(sizes) - sizes, sizes), np.repeat(sizes, sizes)
         count = min(s.minibatch, len(samples.v))
+        sides = 2 if s.pair_order == "trapezoid" else 1  # the gradient at the anchor, or the mean of both
 
-        def loss() -> Tensor:
+        def draw() -> tuple[Array32, Callable[[Array32], Array32]]:
             i = rng.permutation(len(samples.v))[:count]
             j = starts[i] + rng.integers(0, size_of[i])
+            ends = np.concatenate([i, j])[: sides * count]
             dither = radius * ball(rng, 2 * count, n) if radius > 0 else np.zeros((2 * count, n))
-            step = self._tensor(samples.z[j] - samples.z[i])
-            gain = self._tensor(samples.v[j] - samples.v[i])
-            g = self._output(self._tensor(samples.z[i] + dither[:count])) + self._tensor(base[i])
-            if s.pair_order == "trapezoid":
-                g = (g + self._output(self._tensor(samples.z[j] + dither[count:])) + self._tensor(base[j])) / 2
-            total: Tensor = penalty((g * step).sum(dim=1) - gain, s.loss).mean()
-            return total
 
-        return loss
+            def slope_of(learned: Array32) -> Array32:
+                step = (samples.z[j] - samples.z[i]).astype(np.float32)
+                gain = (samples.v[j] - samples.v[i]).astype(np.float32)
+                g = (learned + base[ends].astype(np.float32)).reshape(sides, count, n).mean(axis=0)
+                slopes = penalty_slope((g * step).sum(axis=1) - gain, s.loss)[:, None] * step / (sides * count)
+                return np.concatenate([slopes] * sides)
+
+            return self._seen(samples.z[ends] + dither[: sides * count]), slope_of
+
+        return draw
 
 
 class ValueNetwork(_Network):
@@ -225,34 +228,33 @@ class ValueNetwork(_Network):
 
     def fit(self, samples: Samples, radius: float, rng: Generator) -> Fit:
         """Regression of the values on random minibatches of points."""
-        s = self.settings
-        z, v = self._tensor(samples.z), self._tensor(samples.v)
+        s, seen = self.settings, self._seen(samples.z)
+        with np.errstate(over="ignore"):
+            v = samples.v.astype(np.float32)
         count = min(s.minibatch, len(v))
 
-        def loss() -> Tensor:
-            rows = torch.from_numpy(rng.permutation(len(v))[:count]).to(self.device)
-            total: Tensor = penalty(self._output(z[rows])[:, 0] - v[rows], s.loss).mean()
-            return total
+        def draw() -> tuple[Array32, Callable[[Array32], Array32]]:
+            rows = rng.permutation(len(v))[:count]
+            return seen[rows], lambda out: penalty_slope(out - v[rows, None], s.loss) / count
 
-        self._train(loss)
+        self._train(draw)
         newest = samples.sizes[-1]
-        with torch.no_grad():
-            final = float(penalty(self._output(z[-newest:])[:, 0] - v[-newest:], s.loss).mean())
+        errors = self._evaluate(samples.z[-newest:])[:, 0] - samples.v[-newest:]
+        final = float(penalty(errors, s.loss).mean()) if np.isfinite(errors).all() else math.inf
         if not math.isfinite(final):
             self._restart()
             return NetworkFit(np.zeros_like, math.inf)
         return NetworkFit(self._gradient, final)
 
     def _gradient(self, z: Array) -> Array:
-        points = self._tensor(z).requires_grad_()
-        (gradient,) = torch.autograd.grad(self._output(points).sum(), points)
-        return gradient.cpu().numpy().astype(np.float64)
+        inner = 1 - np.tanh(z) ** 2 if self.squash else (np.abs(z) <= 1).astype(np.float64)
+        gradient: Array = self.net.slope(self._seen(z)) * inner
+        return gradient
 
 
-def _device(name: str) -> torch.device:
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ValueError(f"the setting device = {name!r}: torch cannot use it here ({error})") from error
-    return device
+def _architecture(model: str) -> Callable[..., Network]:
+    if model == "fc":
+        return FullyConnected
+    from .torch_network import SplineNetwork
+
+    return SplineNetwork

@@ -64,7 +64,7 @@ class NetworkSettings(Settings):
     spectral_norm: bool = setting(
         False, "divide each weight matrix by its largest singular value", "paper, sec. 4.1: optional", FLAG)
     device: str = setting(
-        "cpu", "where networks are trained: cpu, cuda, cuda:1, ...", "ours",
+        "cpu", "where spline networks are trained: cpu, cuda, cuda:1, ...", "ours",
         Allowed(lambda v: isinstance(v, str) and v != "", "the name of a torch device"))
     # fmt: on
 
