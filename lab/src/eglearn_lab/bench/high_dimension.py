@@ -54,7 +54,6 @@ def _register(
     settings: Callable[[int], Settings],
     text: str,
     cost: float,
-    needs: tuple[str, ...] = (),
 ) -> None:
     def entry(run: Run) -> None:
         entries._ask_tell(run, kind, settings(run.n))
