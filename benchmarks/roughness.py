@@ -1,4 +1,4 @@
-"""Early sign: the share of values that a field explains at four radii around the start (``learning/roughness.py``).
+"""Early sign: how much of the values a field explains at four radii around the start (``eglearn_lab.bench.roughness``).
 
 On bbob in 20-D (instance 1) and on the development half of the suite wild up to 150 variables; 6 n samples per radius.
 Roughness is the part of the widest radius's share that is lost at some narrower one. It prints a table and has no bar.
@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from eglearn.learning.roughness import explained_share, roughness
 from eglearn.learning.samplers import folded
 from eglearn_lab.bench.problems import Problem
+from eglearn_lab.bench.roughness import explained_share, roughness
 from eglearn_lab.bench.wild_runs import HALF, WildObjective, problems_of
 
 RADII = (0.3, 0.1, 0.03, 0.01)

@@ -1,4 +1,4 @@
-"""``minimize(..., progress=True)``: how the run stands, in a notebook, in a terminal, or as a line now and then."""
+"""How a run stands, for ``minimize(..., progress=True)`` and ``eglearn run``: a bar or, in files, lines."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import sys
 import time
 from collections import deque
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeGuard
 
 from ._typing import Array
 from .evaluation.base import Outcome
+from .evaluation.words import visible
 from .result import Result, counted
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class ProgressBar:
         self.pace = Pace()
         self._face = find_face() if face is None else face
         self._due = 0.0
+        self._show()
 
     def evaluated(self, index: int, x: Array | None, outcome: Outcome, at: float | None = None) -> None:
         """Count an evaluation."""
@@ -127,11 +129,14 @@ class ProgressBar:
             *([f"{self.failed:,} failed"] if self.failed else []),
             f"{duration(gone)} elapsed",
         ]
-        return texts if self.message else [*texts, f"{duration(left)} left", *([self.doing] if self.doing else [])]
+        if self.message:
+            return texts
+        pace = [] if math.isnan(speed) else [f"{speed:.3g}/s" if speed < 1000 else f"{speed:,.0f}/s"]
+        return [*texts, f"{duration(left)} left", *pace, *([self.doing] if self.doing else [])]
 
     def text(self, first: int = 0) -> str:
         """The facts from ``first`` on, and at the end the message."""
-        return ", ".join(self.facts()[first:]) + (f". {self.message}" if self.message else "")
+        return ", ".join(self.facts()[first:]) + (f". {visible(self.message)}" if self.message else "")
 
 
 class Lines:
@@ -147,8 +152,9 @@ class Lines:
             self._write(bar, end="" if self.in_place else "\n")
 
     def close(self, bar: ProgressBar) -> None:
-        """Write how it ended."""
-        self._write(bar, end="\n")
+        """Write how it ended, if there is anything to say."""
+        if bar.done:
+            self._write(bar, end="\n")
 
     def _write(self, bar: ProgressBar, end: str) -> None:
         text = bar.text()
@@ -170,25 +176,31 @@ class Terminal:
         from rich.console import Console
         from rich.live import Live
 
-        here = (
-            sys.stdout is not None and sys.stdout.isatty()
-        )  # what the objective prints appears above the bar; in a file it stays there
+        self._bar: ProgressBar | None = None
+        # What is printed on the terminal meanwhile appears above the bar; what goes to a file still does.
         self._live = Live(
-            console=Console(file=stream), refresh_per_second=5, redirect_stdout=here, redirect_stderr=True
-        )
+            get_renderable=self._drawn, console=Console(file=stream), refresh_per_second=5,
+            redirect_stdout=_is_terminal(sys.stdout), redirect_stderr=_is_terminal(sys.stderr),
+        )  # fmt: skip
 
-    def show(self, bar: ProgressBar) -> None:
-        """Draw it."""
+    def _drawn(self) -> RenderableType:
         from rich.console import Group
         from rich.text import Text
 
+        if (bar := self._bar) is None:
+            return ""
+        facts, rest = bar.facts()[:2], Text(bar.text(2), style="dim")
+        return Group(progress_bar(self._live.console.width, bar.done, bar.budget, *facts), rest)
+
+    def show(self, bar: ProgressBar) -> None:
+        """Begin to draw it, several times per second from now on."""
+        self._bar = bar
         if not self._live.is_started:
             self._live.start()
-        facts, rest = bar.facts()[:2], Text(bar.text(2), style="dim")
-        self._live.update(Group(progress_bar(self._live.console.width, bar.done, bar.budget, *facts), rest))
 
     def close(self, bar: ProgressBar) -> None:
-        """Draw it for the last time."""
+        """Draw it for the last time, or wipe it if nothing has happened."""
+        self._live.transient = bar.done == 0
         self.show(bar)
         self._live.stop()
 
@@ -243,25 +255,27 @@ class Notebook:
         )
 
 
-def find_face() -> Face:
-    """A notebook if the program runs in one, else standard error: a terminal with rich, or lines."""
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    if shell is not None and getattr(shell, "kernel", None) is not None:
-        from IPython.display import display
+def _is_terminal(stream: TextIO | None) -> TypeGuard[TextIO]:
+    """Whether it is one; None: there is no such stream, as in a program without a console."""
+    return stream is not None and stream.isatty()
 
-        return Notebook(display)
-    if sys.stderr is None or not sys.stderr.isatty():
-        return Lines(sys.stderr, in_place=False)
+
+def find_face(stream: TextIO | None = None) -> Face:
+    """On a stream: a bar on a terminal, else lines. None: a notebook if the program runs in one, or standard error."""
+    if stream is None:
+        ipython = sys.modules.get("IPython")
+        shell = None if ipython is None else ipython.get_ipython()
+        if shell is not None and getattr(shell, "kernel", None) is not None:
+            from IPython.display import display
+
+            return Notebook(display)
+        stream = sys.stderr
+    if not _is_terminal(stream):
+        return Lines(stream, in_place=False)
     try:
-        return Terminal(sys.stderr)
+        return Terminal(stream)
     except ImportError:
-        return Lines(sys.stderr, in_place=True)
-
-
-def number(value: float | None) -> str:
-    """A number for people; a dash if there is none."""
-    return "-" if value is None or math.isnan(value) else f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+        return Lines(stream, in_place=True)
 
 
 def duration(seconds: float) -> str:

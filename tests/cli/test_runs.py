@@ -59,7 +59,7 @@ def test_show_and_export(folder):
     done = folder.call("run", "objectives:flaky", *folder.problem)
     assert "best value" in done.stdout
     assert "nois" not in done.stdout
-    assert " of 600 evaluations, best" in done.stdout.splitlines()[0]
+    assert " of 600 evaluations, lowest value " in done.stdout.splitlines()[0]
     history = list(History(folder.path / "run.egl").evaluations())
     failures = sum(e.outcome.error is not None for e in history)
     assert 0 < failures < 600
@@ -343,19 +343,25 @@ def on_a_terminal(folder, *words, **env):
 
 
 @pytest.mark.parametrize(
-    ("options", "head", "extent"),
-    [((), "4 coordinates, auto\r\n", "restarts"), ((*EGL, "--model", "constant"), "egl, constant model", "region")],
+    ("objective", "options", "doing"),
+    [("objectives:bowl", (), "trust region"), ("objectives:flaky", (*EGL, "--model", "constant"), "gradient learning")],
 )
-def test_on_a_terminal_there_is_a_live_display(folder, options, head, extent):
-    text = on_a_terminal(folder, *RUN, *folder.problem, *options, "--no-store", SLOW="0.002")
-    for word in ("objectives:bowl", head, "━", "of 600 evaluations", "left", "best", extent, "eps", "failures", "/s"):
+def test_on_a_terminal_there_is_a_live_display(folder, objective, options, doing):
+    text = on_a_terminal(folder, "run", objective, *folder.problem, *options, "--no-store", SLOW="0.002")
+    for word in ("━", "of 600 evaluations", "elapsed", "left", "lowest value", doing, "/s"):
         assert word in text
+    assert bool(re.search(r"[1-9]\d* failed", text)) == (objective == "objectives:flaky")
     assert "\x1b[" in text  # it changes in place
 
 
-def test_one_coordinate_on_a_terminal(folder):
-    text = on_a_terminal(folder, *RUN, "--dim", "1", "--bounds", "-5", "5", "--budget", "50", "--no-store")
-    assert "  1 coordinate, auto" in text
+@pytest.mark.parametrize("columns", ["30", "54", "80", "200"])
+def test_nothing_is_lost_in_a_narrow_terminal(folder, columns):
+    words = ("run", "objectives:flaky", *folder.problem, "--no-store")
+    text = on_a_terminal(folder, *words, SLOW="0.002", COLUMNS=columns)
+    last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.partition("The budget of 600")[0])
+    last = "".join(last.rpartition("━")[2].split())
+    for part in ("600of600evaluations", "lowestvalue", "failed", "elapsed", "left", "/s"):
+        assert part in last, (part, last)
 
 
 def test_a_warning_appears_above_the_live_display(folder):

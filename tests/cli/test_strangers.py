@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 
 import eglearn
 from eglearn.cli import main
-from eglearn.cli.errors import sentence, visible
+from eglearn.cli.errors import sentence
 from eglearn.evaluation import Command
+from eglearn.evaluation.words import visible
 from eglearn.report import write_report
 from eglearn.store import History, Store, StoreError, backup
 

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 from cyclopts import App, CycloptsError, Parameter
 
 from .. import __version__
+from ..evaluation.words import visible
 from ..result import counted
 from ..store.errors import understood
-from .errors import Failure, Usage, visible
+from .errors import Failure, Usage
 from .lab import add_commands
 from .options import Given, read_config, resume_options, run_options, settings_options, with_options
 

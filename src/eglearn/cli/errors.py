@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from ..evaluation.words import visible
+
 ERROR, USAGE, ALL_FAILED, STORE, INTERRUPTED = 1, 2, 3, 4, 130
 
 
@@ -17,17 +19,6 @@ class Usage(Failure):
     """A wrong command line or configuration file."""
 
     code = USAGE
-
-
-def visible(text: str) -> str:
-    r"""Text that a terminal shows and does not obey: control characters and the like are spelled out.
-
-    Examples
-    --------
-    >>> visible("no \x1b[31mmesh\n")
-    'no \\x1b[31mmesh\\n'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def installing(extra: str) -> str:

@@ -1,4 +1,4 @@
-"""Running a job: the display around ``minimize``, the result, the exit code."""
+"""Running a job: the progress bar around ``minimize``, the result, the exit code."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import shlex
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from typing import Any, TextIO
 
+from ..evaluation.words import visible
+from ..progress import ProgressBar, find_face
 from ..result import Result, Status
 from ..run import minimize
 from ..store import History, StoreError
-from .display import Display, Progress
-from .errors import ALL_FAILED, ERROR, INTERRUPTED, STORE, Failure, Usage, visible
+from .errors import ALL_FAILED, ERROR, INTERRUPTED, STORE, Failure, Usage
 from .job import Job
 
 _SHOWN_COORDINATES = 6
@@ -39,19 +40,27 @@ def execute(job: Job, *, quiet: bool, as_json: bool) -> int:
     logging.basicConfig(format="eglearn: %(message)s", level=logging.WARNING, handlers=[_Log()])
     with _json_only() if as_json else nullcontext(sys.stdout) as out:
         job.check()
-        display = Display(Progress(job), None if quiet else sys.stderr if as_json else sys.stdout)
+        bar = None if quiet else ProgressBar(job.arguments["budget"], find_face(sys.stderr if as_json else sys.stdout))
+        begun = False
+
+        def learned(intermediate_result: Result) -> None:
+            nonlocal begun
+            begun = True
+            if bar is not None:
+                bar.learned(intermediate_result)
+
         try:
-            with display.shown():
-                result = minimize(job.objective, callback=display, about=job.changeable, **job.arguments)
+            with nullcontext() if bar is None else closing(bar):
+                result = minimize(job.objective, callback=learned, about=job.changeable, **job.arguments)
         except Exception as error:
             if getattr(error, "in_objective", False):
                 raise Failure(_mistake(error)) from error
             if not isinstance(error, ValueError | TypeError):
                 raise
-            if display.progress.result is None:  # before the first batch: the arguments were wrong
+            if not begun:  # before the first batch: the arguments were wrong
                 raise Usage(str(error)) from error
             raise
-        note = _held(result, job) if display.progress.result is None else None
+        note = _held(result, job) if not begun else None
         if note is not None and as_json:
             sys.stderr.write(f"eglearn: {note}\n")  # a program that reads the numbers would pass over it
         text = json.dumps(to_json(result, job, note)) if as_json else to_text(result, job, note)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..progress import duration, number
+from ..report.markup import duration
 from ..report.record import Record
 from ..result import Status, counted
 from ..store import History
@@ -63,6 +63,10 @@ def _status(run: Record) -> str:
     return "stopped without a result: resume it"
 
 
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
 def _at_a_time(width: int) -> str:
     return f", {width} at a time" if width > 1 else ""
 
@@ -75,6 +79,7 @@ def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         failures += f", the first: {data['first_error']}"
     written = datetime.fromtimestamp(data["last_written"]).astimezone()
     found = data["best"] is not None
+    extent = "region" if data["restarts"] is None else "restarts"
     return [
         ("objective", shlex.join(told) if isinstance(told := data["objective"], list) else told or "-"),
         ("status", data["status"]),
@@ -84,9 +89,9 @@ def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         *(recommended(data["x_favorite"], data["candidate"]) if data["noisy"] else ()),
         ("evaluations", f"{data['evaluations']} of {data['budget']}{_at_a_time(data['width'])}"),
         ("failures", failures),
-        ("restarts", number(data["restarts"])) if data["restarts"] is not None else ("region", number(data["region"])),
-        ("eps", number(data["epsilon"])),
-        ("speed", f"{counted(number(data['evaluations_a_second']), 'evaluation')} per second"),
+        (extent, _number(data[extent])),
+        ("eps", _number(data["epsilon"])),
+        ("speed", f"{counted(_number(data['evaluations_a_second']), 'evaluation')} per second"),
         ("time", f"{duration(evaluating)} evaluating, {duration(learning)} learning"),
         ("algorithm", data["algorithm"] + ("" if data["model"] is None else f", {data['model']} model")),
         ("last written", written.isoformat(" ", "seconds")),

@@ -19,7 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import Usage, visible
+from ..evaluation.words import visible
+from .errors import Usage
 
 if TYPE_CHECKING:
     from .job import Job

@@ -25,6 +25,17 @@ def brief(text: str, limit: int = LONGEST) -> str:
     return f"{line[: half + odd]} ... {line[-half:]}"
 
 
+def visible(text: str) -> str:
+    r"""Text that a terminal shows and does not obey: control characters and the like are spelled out.
+
+    Examples
+    --------
+    >>> visible("no \x1b[31mmesh\n")
+    'no \\x1b[31mmesh\\n'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def shown(value: Any) -> str:
     """The representation of a value, in at most 60 characters."""
     text = repr(value)

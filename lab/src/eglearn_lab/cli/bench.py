@@ -8,13 +8,13 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from eglearn.cli.display import Display
 from eglearn.cli.errors import INTERRUPTED, Failure, Usage
 from eglearn.cli.options import Whole
 
 from .bench_grid import check_algorithms, check_observe, load_plugins, make_grid, usable_cores
 from .bench_running import Board, benchmark, has_results, snapshot_summary, summary, take_all
 from .bench_wild import is_suite_folder, own_suites, report_suite, run_suite
+from .display import Display
 from .needs import need
 
 bench_app = App(name="bench", help="Run benchmarks and report on them.", help_format="plaintext")

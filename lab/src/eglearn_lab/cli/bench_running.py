@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eglearn.cli.display import Display, View
 from eglearn.cli.errors import ALL_FAILED, STORE, Failure
 from eglearn.progress import duration, progress_bar
 from eglearn.result import counted
 
 from .bench_grid import Grid
+from .display import Display, View
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -6,11 +6,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eglearn.cli.display import Display
 from eglearn.cli.errors import ALL_FAILED, Usage
 
 from .bench_grid import check_algorithms, numbers
 from .bench_running import Board, told
+from .display import Display
 
 
 def own_suites() -> tuple[str, ...]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from eglearn.cli.display import Display, View
 from eglearn.cli.errors import Usage
 from eglearn.progress import progress_bar
 
 from ..experiments.base import Outcome, duration, experiments, find_experiment, verdict, write_page
 from ..experiments.base import run_experiment as run
+from .display import Display, View
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eglearn.learning.roughness import explained_share, roughness
+from eglearn_lab.bench.roughness import explained_share, left_out_errors, roughness
 
 N = 10
 RADII = (0.3, 0.1, 0.03, 0.01)
@@ -68,3 +68,17 @@ def test_failures_ties_and_few_samples():
     assert explained_share(z, np.full(60, 1.7e308)) == 0
     assert explained_share(z[:2], np.array([1.0, 2.0])) == 0
     assert explained_share(z, np.where(z[:, 0] > 0.5, np.nan, z[:, 0])) > 0.5
+
+
+def test_left_out_errors_are_those_of_refits():
+    rng = np.random.default_rng(2)
+    z = rng.standard_normal((12, N))
+    v = z @ rng.standard_normal(N) + 0.5 * z**2 @ np.linspace(0.1, 3, N)
+    kernel = 1 + z @ z.T + (z @ z.T) ** 2
+    damped = kernel + 0.05 * np.trace(kernel) / len(z) * np.eye(len(z))
+    centred, wrong = v - v.mean(), []
+    for i in range(len(z)):
+        rest = np.arange(len(z)) != i
+        wrong.append(centred[i] - damped[i, rest] @ np.linalg.solve(damped[np.ix_(rest, rest)], centred[rest]))
+    expected = np.sum(np.square(wrong)) / np.sum(centred**2)
+    assert left_out_errors(kernel, v[:, None])[0] == pytest.approx(expected)
