@@ -1,5 +1,8 @@
+import ast
 import subprocess
 import sys
+from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
@@ -40,3 +43,26 @@ def test_public_names():
         assert name in dir(eglearn)
     with pytest.raises(AttributeError, match="nonsense"):
         _ = eglearn.nonsense
+
+
+def test_a_name_has_one_meaning():
+    """No class name twice in the package, and no constant with two values."""
+    classes, constants = defaultdict(list), defaultdict(dict)
+    for path in sorted(Path(eglearn.__file__).parent.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                classes[node.name].append(f"{path}:{node.lineno}")
+        for node in tree.body:
+            pairs = []
+            if isinstance(node, ast.Assign):
+                target, value = node.targets[0], node.value
+                several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+                pairs = zip(target.elts, value.elts, strict=True) if several else [(target, value)]
+            elif isinstance(node, ast.AnnAssign) and node.value is not None:
+                pairs = [(node.target, node.value)]
+            for name, value in pairs:
+                if isinstance(name, ast.Name) and name.id.isupper():
+                    constants[name.id].setdefault(ast.unparse(value), f"{path}:{node.lineno}")
+    assert {name: places for name, places in classes.items() if len(places) > 1} == {}
+    assert {name: values for name, values in constants.items() if len(values) > 1} == {}

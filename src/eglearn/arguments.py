@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
@@ -24,14 +25,23 @@ def check_whole(name: str, value: Any, of: str, least: int, optional: bool = Fal
         raise ValueError(f"{name} = {value!r}: it must be a whole number{kind}, {least} or more{end}")
 
 
+def is_number(value: Any) -> bool:
+    """Whether that is one real number and not NaN.
+
+    >>> is_number(1e3), is_number(True), is_number("1")
+    (True, False, False)
+    """
+    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return real and not math.isnan(value)
+
+
 def budget_of(value: Any) -> int:
     """A number of evaluations; 1e4 is welcome.
 
     >>> budget_of(1e4)
     10000
     """
-    number = isinstance(value, int | float | np.integer) and not isinstance(value, bool)
-    if not number or not 0 <= value < np.inf or value != int(value):
+    if not is_number(value) or not 0 <= value < math.inf or value != int(value):
         raise ValueError(f"budget = {value!r}: it must be a whole number of evaluations, 0 or more")
     return int(value)
 

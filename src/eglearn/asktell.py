@@ -23,7 +23,7 @@ from .result import Status
 from .search.base import Search
 from .settings import Settings
 
-FORMAT = 6
+STATE_FORMAT = 6
 """Version of the state's layout."""
 
 _COUNTS = "asked", "nfev", "nit", "n_failed"
@@ -319,7 +319,7 @@ class AskTell:
     def state(self) -> State:
         """Everything needed to go on bit for bit, as plain arrays and scalars (``serialize.dumps`` makes bytes)."""
         return {
-            "format": FORMAT,
+            "format": STATE_FORMAT,
             "algorithm": self.name,
             "made_with": self._environment(),
             "box": self.box.state(),
@@ -344,11 +344,10 @@ class AskTell:
         ``differences(state)`` tells whether this environment is the one in which the state was made; only then
         is the continuation exact to the last bit.
         """
-        if state.get("format") not in (5, FORMAT):
+        if state.get("format") not in (5, STATE_FORMAT):
             version = state.get("made_with", {}).get("eglearn", "an unknown version")
-            raise ValueError(
-                f"state has format {state.get('format')!r}, of eglearn {version}: this one reads formats 5 and {FORMAT}"
-            )
+            found = f"state has format {state.get('format')!r}, of eglearn {version}"
+            raise ValueError(f"{found}: this one reads formats 5 and {STATE_FORMAT}")
         if state["algorithm"] != cls.name:
             raise ValueError(f"state belongs to the algorithm {state['algorithm']!r}, not to {cls.name!r}")
         self = cls.__new__(cls)
@@ -364,7 +363,7 @@ class AskTell:
         self.best_y, self._best_x = state["best_y"], state["best_x"].copy()
         self.best_u = self.box.to_u(self._best_x[None])[0]
         self._rng.bit_generator.state = state["rng"]
-        if state["format"] != FORMAT:
+        if state["format"] != STATE_FORMAT:
             self._begin_anew(state["pending"])
             return self
         self._best_number = state["best_number"]
@@ -392,5 +391,5 @@ class AskTell:
 
     def differences(self, state: State) -> list[str]:
         """What differs between this environment and the one that made ``state``, in sentences; none: exact."""
-        older = [] if state["format"] == FORMAT else ["the state is of an older format: the search begins anew"]
+        older = [] if state["format"] == STATE_FORMAT else ["the state is of an older format: the search begins anew"]
         return older + differing(self._environment(), state["made_with"])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .store import History
 
 _ENDING = "-control"
-_LONGEST = 1000  # bytes of the file
+_LONGEST_FILE = 1000  # bytes of the file
 _LOOK_SECONDS = 0.1  # between two looks during a pause
 
 
@@ -44,14 +44,14 @@ def wishes(path: str | os.PathLike[str]) -> Wishes:
     """What is wished of the run in this file; what cannot be understood is no wish."""
     try:
         with open(neighbour(Path(path), _ENDING), "rb") as file:
-            told = json.loads(file.read(_LONGEST))
-        given = {name: told[name] for name, kind in _KINDS.items() if type(told.get(name)) is kind}
+            told = json.loads(file.read(_LONGEST_FILE))
+        given = {name: told[name] for name, kind in _WISHES.items() if type(told.get(name)) is kind}
     except (OSError, ValueError, AttributeError, RecursionError):
         return Wishes()
     return Wishes(**given)
 
 
-_KINDS: dict[str, Any] = {"pause": bool, "stop": bool, "budget": int}
+_WISHES: dict[str, Any] = {"pause": bool, "stop": bool, "budget": int}
 
 
 def wish(path: str | os.PathLike[str], **changes: Any) -> Wishes:

@@ -20,7 +20,7 @@ from .store.errors import understood
 if TYPE_CHECKING:
     import pandas
 
-NUMBERS = 4_000_000
+KEPT_NUMBERS = 4_000_000
 """Coordinates of points that a history keeps, 8 bytes each."""
 _TEXTS = 1000  # different errors, and different workers, that are kept; all others have one text
 GIVEN = "known"
@@ -61,7 +61,7 @@ class RunHistory:
     True
     """
 
-    def __init__(self, low: Array, high: Array, numbers: int = NUMBERS) -> None:
+    def __init__(self, low: Array, high: Array, numbers: int = KEPT_NUMBERS) -> None:
         self.low, self.high = low, high
         self.begun: list[float] = []
         """When the run was begun and continued, in seconds since 1970."""

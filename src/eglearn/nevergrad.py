@@ -16,13 +16,13 @@ from ._typing import Array
 from .algorithms import AutoEGL
 
 _SCALE = 1.5  # of nevergrad's standardised space: bounds are 3 away from its origin, as the first window is then
-_EVALUATIONS = 1000  # per coordinate, where nevergrad gives no budget: more follow when they are used
+_PER_COORDINATE = 1000  # per coordinate, where nevergrad gives no budget: more follow when they are used
 _FAILED = 5e20  # what nevergrad makes of NaN and infinite losses
 _WINDOW = 2.0  # half the first window, in scales
-_PATIENCE = 10  # times as many points as workers are open before the oldest one is given up
+_GIVEN_UP = 10  # times as many points as workers are open before the oldest one is given up
 
 
-class EGL(Optimizer):  # type: ignore[misc]
+class EGLOptimizer(Optimizer):  # type: ignore[misc]
     """``eglearn.AutoEGL`` as an optimizer of nevergrad: ``ng.optimizers.registry["EGL"]``.
 
     Examples
@@ -47,13 +47,13 @@ class EGL(Optimizer):  # type: ignore[misc]
         """The optimiser of eglearn, made when it is needed: nevergrad's users may set a seed before."""
         if self._egl is None:
             n, width = self.dimension, self.num_workers
-            seed, budget = int(self._rng.randint(2**31)), self.budget or _EVALUATIONS * n
+            seed, budget = int(self._rng.randint(2**31)), self.budget or _PER_COORDINATE * n
             self._egl = AutoEGL(None, np.zeros(n), scale=_SCALE, budget=budget, seed=seed, width=width)
         return self._egl
 
     def _internal_ask_candidate(self) -> Any:
         candidate = self.parametrization.spawn_child()
-        if len(self._open) > _PATIENCE * (self.num_workers + 1):  # most of them will never be told
+        if len(self._open) > _GIVEN_UP * (self.num_workers + 1):  # most of them will never be told
             oldest = next(iter(self._open))
             self.optimiser.tell(self._open.pop(oldest)[None], [np.nan])
         x = self._next()
@@ -89,4 +89,4 @@ class EGL(Optimizer):  # type: ignore[misc]
 
 
 if "EGL" not in registry:
-    registry.register_name("EGL", EGL)
+    registry.register_name("EGL", EGLOptimizer)

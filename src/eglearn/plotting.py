@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 # Colours that are told apart by everyone (Okabe and Ito 2008).
 _BLUE, _RED, _GREY = "#0072B2", "#D55E00", "#999999"
 _COLOURS = "viridis_r"  # dark: low values
-_MOST = {"parallel": 12, "slices": 12, "pairs": 5}  # coordinates that fit
-_LINES, _BARS = 300, 5000  # of a picture with parallel coordinates, and of one over time
+_FITTING = {"parallel": 12, "slices": 12, "pairs": 5}  # coordinates that fit
+_PARALLEL, _TIMELINE = 300, 5000  # of a picture with parallel coordinates, and of one over time
 _WIDE_RANGE = 50.0  # from here on a logarithmic axis
 
 Picture = Callable[["RunHistory", list[int], list[str]], Any]
@@ -34,7 +34,7 @@ def draw(history: RunHistory, kind: str, variables: Sequence[int | str] | None, 
         raise ValueError("no evaluation has succeeded: there is nothing to plot")
     n = len(names)
     if variables is None:
-        chosen = list(range(min(n, _MOST.get(kind, n))))
+        chosen = list(range(min(n, _FITTING.get(kind, n))))
     else:
         several = isinstance(variables, Iterable) and not isinstance(variables, str)
         wanted = [names.index(v) if v in names else v for v in variables] if several else []
@@ -70,7 +70,7 @@ def _parallel(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
     axes = _figure(1, 1, max(4.0, 1.1 * len(chosen) + 1.6), 4.2)[0, 0]
     x, y = _points(history)
     order = np.argsort(y)
-    order = order[np.unique(np.linspace(0, len(y) - 1, _LINES).round().astype(int))]
+    order = order[np.unique(np.linspace(0, len(y) - 1, _PARALLEL).round().astype(int))]
     x, y = x[order][:, chosen], y[order]
     low, high = _limits(history, x, chosen)
     share = (x - low) / np.where(high > low, high - low, 1.0)
@@ -145,7 +145,7 @@ def _timeline(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
     above, below = all_axes[:, 0]
     above.plot(np.sort(end[known]), np.arange(1, len(known) + 1), color=_BLUE)
     above.set_ylabel("evaluations done")
-    shown = known[:: max(1, len(known) // _BARS)]
+    shown = known[:: max(1, len(known) // _TIMELINE)]
     row = np.array([workers.index(worker[i]) for i in shown])
     for kind, colour in ((False, _BLUE), (True, _RED)):
         some = failed[shown] == kind

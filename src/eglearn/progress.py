@@ -18,7 +18,7 @@ from .result import Result, counted
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_SPEED_SECONDS = 30.0  # the speed is that of the last half minute
+_PACE_SECONDS = 30.0  # the speed is that of the last half minute
 _MARK_SECONDS = 0.1  # between two counts that are kept for it
 _LINE_SECONDS = 5.0  # between two lines in a file
 _SHOW_SECONDS = 0.2  # between two changes of what is seen
@@ -37,7 +37,7 @@ class Pace:
             self._marks.append((now, count))
         else:
             self._marks[-1] = now, count
-        while len(self._marks) > 2 and self._marks[1][0] < now - _SPEED_SECONDS:
+        while len(self._marks) > 2 and self._marks[1][0] < now - _PACE_SECONDS:
             self._marks.popleft()
 
     @property

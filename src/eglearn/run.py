@@ -16,7 +16,7 @@ from typing import Any, get_args
 import numpy as np
 
 from .algorithms import AskTell, find_algorithm
-from .arguments import check_path, check_whole
+from .arguments import check_path, check_whole, is_number
 from .box import make_box
 from .control import Control
 from .evaluation import Command, make_evaluator
@@ -174,9 +174,9 @@ def minimize(
     if not isinstance(vectorized, bool | np.bool_):
         raise ValueError(f"vectorized = {vectorized!r}: it must be True or False")
     _check_about(about)
-    if max_seconds is not None and not (_is_number(max_seconds) and max_seconds > 0):
+    if max_seconds is not None and not (is_number(max_seconds) and max_seconds > 0):
         raise ValueError(f"max_seconds = {max_seconds!r}: it must be a number above 0, or None")
-    if target is not None and not _is_number(target):
+    if target is not None and not is_number(target):
         raise ValueError(f"target = {target!r}: it must be a number, or None")
     if store is not None:
         check_path("store", store)
@@ -316,7 +316,7 @@ def _held(store: str | os.PathLike[str] | None) -> History | None:
 
 def _check_on_error(on_error: Any) -> None:
     said = on_error is None or (isinstance(on_error, str) and on_error in ("skip", "raise"))
-    if not said and not (_is_number(on_error) and math.isfinite(on_error)):
+    if not said and not (is_number(on_error) and math.isfinite(on_error)):
         raise ValueError(f"on_error = {on_error!r}: it must be 'skip', 'raise' or a finite penalty value")
 
 
@@ -330,12 +330,6 @@ def _check_about(about: Any) -> None:
             to_text(name, {name: value})
         except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(f"about[{name!r}] = {value!r}: it must be JSON data or an array") from error
-
-
-def _is_number(value: Any) -> bool:
-    """Whether that is one real number and not NaN."""
-    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return real and not math.isnan(value)
 
 
 def _caller(callback: Callback) -> Callable[[Result], None]:

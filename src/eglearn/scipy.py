@@ -13,9 +13,9 @@ from .box import make_box
 from .result import Result, Status
 from .run import minimize
 
-_EVALUATIONS = 1000  # per coordinate, as SciPy's Powell
+_PER_COORDINATE = 1000  # per coordinate, as SciPy's Powell
 _XTOL = 1e-6  # of the width of the bounds, or of the scale
-_OWN = ("fun", "bounds", "x0", "args", "budget", "callback", "xtol", "scale")
+_PASSED_APART = ("fun", "bounds", "x0", "args", "budget", "callback", "xtol", "scale")
 _STOPPED = 99  # what SciPy's status is if a callback stops a run
 _LIMITS = (Status.BUDGET, Status.TIME)
 
@@ -87,7 +87,7 @@ def scipy_method(
     for name, given in (("jac", jac), ("hess", hess), ("hessp", hessp)):
         if given:
             warnings.warn(f"eglearn uses no derivatives: {name} is not used", RuntimeWarning, stacklevel=3)
-    names = set(inspect.signature(minimize).parameters) - set(_OWN)
+    names = set(inspect.signature(minimize).parameters) - set(_PASSED_APART)
     if unknown := sorted(set(options) - names):
         warnings.warn(f"Unknown solver options: {', '.join(unknown)}", OptimizeWarning, stacklevel=3)
         options = {name: value for name, value in options.items() if name in names}
@@ -107,7 +107,7 @@ def scipy_method(
         (box.low, box.high),
         start,
         args,
-        budget=_EVALUATIONS * box.n if maxfev is None else maxfev,
+        budget=_PER_COORDINATE * box.n if maxfev is None else maxfev,
         scale=size,
         xtol=xtol,
         callback=counts,

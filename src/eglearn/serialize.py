@@ -16,7 +16,7 @@ import numpy as np
 from ._typing import State
 
 _MAGIC = b"eglearn1"
-_KINDS = "biuf"
+_PLAIN_KINDS = "biuf"
 _DTYPE = re.compile(r"[<|][biuf][0-9]{1,2}")  # NumPy itself would evaluate some texts
 
 
@@ -68,7 +68,7 @@ def loads(data: bytes) -> State:
 def _encode(value: Any, where: str, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in _KINDS:
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in _PLAIN_KINDS:
         arrays.append(np.asarray(value))
         return {"$array": [value.dtype.newbyteorder("<").str, list(value.shape)]}
     if isinstance(value, list | tuple):
@@ -101,8 +101,3 @@ def _decode(tree: Any, data: bytes, at: int) -> tuple[Any, int]:
             pairs[key], at = _decode(item, data, at)
         return pairs, at
     return tree, at
-
-
-def copied(value: Any) -> Any:
-    """A part of a state, as a copy if it could change."""
-    return value.copy() if isinstance(value, np.ndarray | list) else value

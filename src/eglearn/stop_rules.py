@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ._typing import Array, State
+from .arguments import is_number
 from .evaluation.base import Outcome
 from .result import Status
 
-_PER_COORDINATE, _MORE = 20, 20
+_TIMES, _BESIDE = 20, 20
 
 
 def default_patience(n: int) -> int:
@@ -24,7 +25,7 @@ def default_patience(n: int) -> int:
     >>> default_patience(10)
     600
     """
-    return _PER_COORDINATE * (n + _MORE)
+    return _TIMES * (n + _BESIDE)
 
 
 class StopRules:
@@ -57,10 +58,12 @@ class StopRules:
 
     def __init__(self, n: int, ftol: Any = None, xtol: Any = None, patience: Any = None) -> None:
         self.n = n
-        self.ftol = None if ftol is None else _tolerance("ftol", ftol)
+        if ftol is not None and not (is_number(ftol) and 0 <= ftol < math.inf):
+            raise ValueError(f"ftol = {ftol!r}: it must be a finite number, 0 or more, or None")
+        self.ftol = None if ftol is None else float(ftol)
         self.xtol = None if xtol is None else _tolerances(xtol, n)
-        number = isinstance(patience, int | float | np.integer) and not isinstance(patience, bool)
-        if patience is not None and not (number and 0 < patience < math.inf and patience == int(patience)):
+        whole = patience is None or (is_number(patience) and 0 < patience < math.inf and patience == int(patience))
+        if not whole:
             raise ValueError(f"patience = {patience!r}: it must be a whole number of evaluations above 0, or None")
         self.patience = default_patience(n) if patience is None else int(patience)
         self._alone = patience is not None and ftol is None and xtol is None
@@ -119,13 +122,6 @@ class StopRules:
         if self._alone and self.count - self._value_at >= self.patience:
             return Status.PATIENCE
         return None
-
-
-def _tolerance(name: str, value: Any) -> float:
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not (number and 0 <= value < math.inf):
-        raise ValueError(f"{name} = {value!r}: it must be a finite number, 0 or more, or None")
-    return float(value)
 
 
 def _tolerances(xtol: Any, n: int) -> Array:

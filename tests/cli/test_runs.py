@@ -344,12 +344,16 @@ def on_a_terminal(folder, *words, **env):
 
 @pytest.mark.parametrize(
     ("objective", "options", "doing"),
-    [("objectives:bowl", (), "trust region"), ("objectives:flaky", (*EGL, "--model", "constant"), "gradient learning")],
+    [
+        ("objectives:bowl", (), "a (descent|search|zoom)|an evolution strategy"),
+        ("objectives:flaky", (*EGL, "--model", "constant"), "gradient learning"),
+    ],
 )
 def test_on_a_terminal_there_is_a_live_display(folder, objective, options, doing):
     text = on_a_terminal(folder, "run", objective, *folder.problem, *options, "--no-store", SLOW="0.002")
-    for word in ("━", "of 600 evaluations", "elapsed", "left", "lowest value", doing, "/s"):
+    for word in ("━", "of 600 evaluations", "elapsed", "left", "lowest value", "/s"):
         assert word in text
+    assert re.search(doing, text)  # when it draws, the search may be anywhere
     assert bool(re.search(r"[1-9]\d* failed", text)) == (objective == "objectives:flaky")
     assert "\x1b[" in text  # it changes in place
 

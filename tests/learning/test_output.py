@@ -55,8 +55,6 @@ def test_none_gives_the_users_own_values_back():
     y = ENTERS * own
     output = fitted(y, "none")
     assert output(y).tolist() == own.tolist()
-    assert output.inverse(own).tolist() == y.tolist()
-    assert (output.slope(own) * ENTERS).tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("kind", OUTPUT_MAPS)
@@ -78,42 +76,13 @@ def test_order_is_kept(kind, batch, y):
     assert (v[1:] > v[:-1])[clear].all()
 
 
-@exact
-@given(values, values)
-def test_inverse(batch, y):
-    """In the linear part to 1e-12 of the spread; in the log part v is rounded to EPS |v|, relative to y - middle.
-
-    To both comes the rounding of y itself, whose spacing may be coarser than the spread.
-    """
-    low, high = ends(batch)
-    if not low < high:
-        return
-    spread = high - low
-    rounding = 8 * EPS * (np.abs(y) + np.abs(low) + np.abs(high))
-    for kind in ("log", "linear"):
-        output = fitted(batch, kind)
-        v = output(y)
-        tolerance = np.where(np.abs(v) <= 1, 1e-12 * spread, 8 * EPS * (1 + np.abs(v)) * (np.abs(y - low) + spread))
-        assert (np.abs(output.inverse(v) - y) <= tolerance + rounding).all()
-
-
-@pytest.mark.parametrize("kind", ["log", "linear", "none"])
-def test_slope_is_the_derivative(kind):
-    y = np.random.default_rng(1).normal(size=50) * 7 + 3
-    output = fitted(y, kind)
-    points = np.array([3.0, -5.0, 8.0, 40.0, -60.0, 1e4, -1e5])
-    h = 1e-5 * np.maximum(1, np.abs(points))
-    by_differences = (output(points + h) - output(points - h)) / (2 * h)
-    np.testing.assert_allclose(output.slope(output(points)), by_differences, rtol=1e-8)
-
-
 def test_log_part_joins_the_linear_part_smoothly():
     output = fitted(np.arange(11.0))
     for end in (1.0, 9.0):
         h = 1e-6
         before, at, after = output(np.array([end - h, end, end + h]))
         assert after - at == pytest.approx(at - before, rel=1e-5)
-    assert output.slope(np.array([1 - 1e-12, 1.0, 1 + 1e-12])) == pytest.approx([0.25] * 3, rel=1e-11)
+        assert (after - before) / (2 * h) == pytest.approx(0.25, rel=1e-5)
 
 
 # --- units do not matter -------------------------------------------------------------------------------------------
@@ -194,14 +163,11 @@ def test_constant_values_map_to_zero(constant):
 
 @pytest.mark.parametrize("kind", ["log", "linear"])
 @pytest.mark.parametrize("constant", [3.0, -1e10, 1e-200])
-def test_constant_values_have_a_slope_and_an_inverse(kind, constant):
-    """A flat first batch is an ordinary thing: the map is finite there, so are its derivative and its inverse."""
-    output = fitted(np.full(7, constant), kind)
-    slope = output.slope(np.zeros(2))
-    assert np.isfinite(slope).all()
-    assert (slope > 0).all()
-    y = constant * np.array([1.0, 1.5, 0.5])
-    np.testing.assert_allclose(output.inverse(output(y)), y, rtol=1e-12)
+def test_constant_values_have_a_slope(kind, constant):
+    """A flat first batch is an ordinary thing: the map is finite beside it, and keeps the order."""
+    v = fitted(np.full(7, constant), kind)(constant * np.array([0.5, 1.0, 1.5]))
+    assert np.isfinite(v).all()
+    assert (np.diff(np.sign(constant) * v) > 0).all()
 
 
 # --- ranks ---------------------------------------------------------------------------------------------------------
@@ -240,14 +206,6 @@ def test_updates_do_not_touch_ranks():
     before = ranks(Y)
     ranks.update(1e9 * Y)
     assert ranks(Y).tobytes() == before.tobytes()
-
-
-def test_ranks_have_neither_inverse_nor_slope():
-    ranks = fitted(Y, "ranks")
-    with pytest.raises(ValueError, match="no inverse"):
-        ranks.inverse(ranks(Y))
-    with pytest.raises(ValueError, match="no slope"):
-        ranks.slope(ranks(Y))
 
 
 # --- moving average ------------------------------------------------------------------------------------------------
@@ -292,7 +250,7 @@ def test_reset_forgets():
 def test_arguments_are_left_alone():
     y = Y.copy()
     output = fitted(y)
-    output(y), output.inverse(y), output.slope(y), output.update(y), OutputMap("ranks")(y)
+    output(y), output.update(y), OutputMap("ranks")(y)
     assert y.tobytes() == Y.tobytes()
 
 

@@ -68,7 +68,7 @@ def test_failed_neighbours_are_left_out_and_failed_points_end_it():
 def test_large_batches_come_in_parts(monkeypatch):
     whole, parts = probe(), probe()
     run(whole, few)
-    monkeypatch.setattr("eglearn.search.active_subspace.NUMBERS", 128 * 10)
+    monkeypatch.setattr("eglearn.search.active_subspace.BATCH_NUMBERS", 128 * 10)
     sizes = [len(u) for u in run(parts, few)]
     assert max(sizes) == 14
     np.testing.assert_allclose(parts.directions, whole.directions, atol=1e-6)  # sums are rounded by batch

@@ -153,7 +153,7 @@ def test_profiles_of_many_coordinates_come_in_parts(monkeypatch):
 
     sizes, whole = points()
     assert max(sizes) > 50
-    monkeypatch.setattr("eglearn.search.coordinate_search.NUMBERS", 7 * 11)
+    monkeypatch.setattr("eglearn.search.coordinate_search.BATCH_NUMBERS", 7 * 11)
     sizes, parts = points()
     assert max(sizes) == 11
     np.testing.assert_array_equal(parts, whole)

@@ -92,7 +92,7 @@ def test_an_unknown_format_is_refused_by_number(path: Path) -> None:
     db.execute("PRAGMA user_version = 7")
     db.close()
     for refuse in (lambda: Store(path, IDENTITY), lambda: History(path)):
-        with pytest.raises(StoreError, match="has format 7, this eglearn reads formats up to 2"):
+        with pytest.raises(StoreError, match="has format 7, this eglearn reads those up to 2"):
             refuse()
 
 

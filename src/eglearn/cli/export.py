@@ -30,7 +30,7 @@ _COLUMNS = {
     "worker": "string",
     "time": "float64",
 }
-_CHUNK = 5000  # rows in memory
+_ROWS = 5000  # rows in memory
 
 
 def export(path: str, to: str, force: bool) -> int:
@@ -88,7 +88,7 @@ def _write_parquet(history: History, part: Path) -> int:
     records = _records(history, len(names) - len(_COLUMNS))
     count = 0
     with parquet.ParquetWriter(part, schema) as writer:
-        while chunk := list(itertools.islice(records, _CHUNK)):
+        while chunk := list(itertools.islice(records, _ROWS)):
             pairs = zip(zip(*chunk, strict=True), schema.types, strict=True)
             columns = [arrow.array(column, kind) for column, kind in pairs]
             writer.write_table(arrow.table(columns, schema=schema))

@@ -39,7 +39,7 @@ _OUTPUT: dict[str, tuple[Any, str]] = {
     "quiet": (bool, "Show only the result, no progress."),
     "json": (bool, "Write the result to standard output as one JSON object; everything else goes to standard error."),
 }
-_MORE: dict[str, tuple[Any, str]] = {
+_CONTINUED: dict[str, tuple[Any, str]] = {
     "budget": (int, "Total number of evaluations, if more than before."),
 }
 _COMMAND: dict[str, tuple[Any, str]] = {
@@ -145,7 +145,7 @@ def settings_options() -> Iterator[inspect.Parameter]:
 
 def resume_options() -> Iterator[inspect.Parameter]:
     """The options of ``resume``: what may change between two parts of a run."""
-    yield from _parameters("Evaluation (default: as before)", _TRUST | _MORE | _COMMAND | _EVALUATION)
+    yield from _parameters("Evaluation (default: as before)", _TRUST | _CONTINUED | _COMMAND | _EVALUATION)
     yield from _parameters("Output", _OUTPUT)
 
 

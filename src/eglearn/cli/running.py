@@ -22,11 +22,11 @@ from .errors import ALL_FAILED, ERROR, INTERRUPTED, STORE, Failure, Usage
 from .job import Job
 
 _SHOWN_COORDINATES = 6
-_MORE = "; to continue, give a larger --budget"
+_LARGER_BUDGET = "; to continue, give a larger --budget"
 # How a finished run can go on; one that has converged cannot.
 _GO_ON = {
-    Status.BUDGET: _MORE,
-    Status.ALL_FAILED: _MORE,
+    Status.BUDGET: _LARGER_BUDGET,
+    Status.ALL_FAILED: _LARGER_BUDGET,
     Status.TARGET: "; to continue, give a lower --target",
     Status.FTOL: "; to continue, give a smaller --ftol or a larger --patience",
     Status.XTOL: "; to continue, give a smaller --xtol or a larger --patience",

@@ -16,7 +16,7 @@ from .mistake import Mistake
 from .words import brief, shown
 
 Objective = Callable[[Array], Any]
-_NUMBERS = (numbers.Real, Decimal, np.bool_)  # Fraction and NumPy's numbers are Real, Decimal is not
+_NUMBER_TYPES = (numbers.Real, Decimal, np.bool_)  # Fraction and NumPy's numbers are Real, Decimal is not
 
 
 class _Fields(NamedTuple):
@@ -139,14 +139,14 @@ def checked(value: Any) -> tuple[float, str | None]:
 
 def _number(value: Any) -> tuple[float, str | None]:
     number = value
-    if not isinstance(value, _NUMBERS):
+    if not isinstance(value, _NUMBER_TYPES):
         if np.ma.is_masked(value):  # its data would look like a value
             return math.nan, "the objective returned a masked value, which is none"
         array = np.asarray(value.detach() if hasattr(value, "detach") else value)  # a tensor that has a gradient
         if array.size != 1 and array.dtype.kind in "biuf":
             return math.nan, f"the objective returned an array of shape {array.shape}, not one number"
         number = array.item() if array.size == 1 and array.dtype.kind in "biufO" else None
-        if not isinstance(number, _NUMBERS):
+        if not isinstance(number, _NUMBER_TYPES):
             return math.nan, f"the objective returned {shown(value)} ({type(value).__name__}), not a number"
     try:
         return float(number), None

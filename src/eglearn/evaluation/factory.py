@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import math
-import numbers
 import operator
 import os
 import sys
@@ -13,6 +12,7 @@ import uuid
 from concurrent.futures import Executor
 from typing import Any
 
+from ..arguments import check_whole, is_number
 from .base import Evaluator, Objective
 from .command import Command
 from .dask_client import ByDask
@@ -63,7 +63,9 @@ def make_evaluator(
     1 nan the objective returned nan 2
     >>> evaluator.close()
     """
-    timeout, retries = _checked_timeout(timeout), _checked_retries(retries)
+    if timeout is not None and not (is_number(timeout) and 0 < timeout < math.inf):
+        raise ValueError(f"timeout={timeout!r} must be a positive number of seconds, or None for no limit")
+    check_whole("retries", retries, "further attempts", 0)
     if isinstance(fun, str):
         fun = load_objective(fun)
     if not isinstance(fun, Command) and not callable(fun):
@@ -164,22 +166,3 @@ def _check_vectorized(workers: Any, timeout: float | None) -> None:
         raise ValueError(f"timeout={timeout:g} is for single points: leave it out, or vectorized=True")
     if _count(workers) != 1:
         raise ValueError(f"workers={workers!r} do not share a vectorized call: use workers=1, or vectorized=False")
-
-
-def _checked_timeout(timeout: Any) -> float | None:
-    if timeout is None:
-        return None
-    number = isinstance(timeout, numbers.Real) and not isinstance(timeout, bool)  # NumPy's are such, too
-    if not number or not 0.0 < timeout < math.inf:
-        raise ValueError(f"timeout={timeout!r} must be a positive number of seconds, or None for no limit")
-    return float(timeout)
-
-
-def _checked_retries(retries: int) -> int:
-    try:
-        count = operator.index(retries)
-    except TypeError:
-        count = -1
-    if count < 0:
-        raise ValueError(f"retries={retries!r} must be 0 or more further attempts")
-    return count

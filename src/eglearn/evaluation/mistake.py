@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Sequence
 
 KINDS = (NameError, AttributeError, TypeError, ImportError, SyntaxError)
-LONGEST = 8000  # characters of a traceback; its end says most
+LONGEST_TRACE = 8000  # characters of a traceback; its end says most
 
 
 class RemoteTraceback(Exception):
@@ -31,7 +31,7 @@ class Mistake:
             text, trace = str(error), "".join(traceback.format_exception(error))
         except Exception:  # the user's exception may fail to be shown
             text, trace = type(error).__name__, ""
-        return kind, text[:LONGEST], trace[-LONGEST:]
+        return kind, text[:LONGEST_TRACE], trace[-LONGEST_TRACE:]
 
     def __reduce__(self) -> tuple[Callable[..., Mistake], tuple[Sequence[str]]]:
         return retold, (self.told(),)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-LONGEST = 2000  # characters: each failed evaluation keeps its text, and a store keeps them all
+LONGEST_TEXT = 2000  # characters: each failed evaluation keeps its text, and a store keeps them all
 
 
-def brief(text: str, limit: int = LONGEST) -> str:
+def brief(text: str, limit: int = LONGEST_TEXT) -> str:
     r"""A text in one line, without its middle if it is long.
 
     Examples

@@ -76,29 +76,6 @@ class OutputMap(Stateful):
         # A constant function has no spread: the spacing of floats around its value takes its place.
         return max(self.high / 2 - self.low / 2, float(np.spacing(max(abs(self.low), abs(self.high)))))
 
-    def inverse(self, v: Array) -> Array:
-        """Values y of mapped values v; ranks have none."""
-        self._refuse_ranks("inverse")
-        if self.kind == "none":
-            return v * ENTERS
-        size = np.abs(v)
-        linear = v if self.kind == "linear" else np.where(size <= 1, v, np.copysign(np.exp(size - 1), v))
-        return self.low / 2 + self.high / 2 + linear * self._half_spread
-
-    def slope(self, v: Array) -> Array:
-        """dr/dy where the mapped value is ``v``: the first factor of the paper's eq. for the true gradient."""
-        self._refuse_ranks("slope")
-        if self.kind == "none":
-            return np.full_like(v, 1 / ENTERS)
-        linear = 1 / self._half_spread
-        if self.kind == "linear":
-            return np.full_like(v, linear)
-        return np.asarray(linear * np.exp(-np.maximum(np.abs(v) - 1, 0)))
-
-    def _refuse_ranks(self, wanted: str) -> None:
-        if self.kind == "ranks":
-            raise ValueError(f"an output map of kind 'ranks' has no {wanted}: ranks do not tell how far values differ")
-
 
 def _scores(y: Array) -> Array:
     """Normal scores of the ranks, equal for equal values: the mean over their ranks."""

@@ -21,7 +21,7 @@ from ..state import Stateful
 _FACE = 1.0 - 2.0**-42
 # Of a region with another shape: how far outside, in half-widths, points are still learned from, and below which share
 # of its length a ray is no longer worth shortening.
-_NEAR, _SHORT = 4.0, 0.2
+_WITHIN, _SHORT = 4.0, 0.2
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class ShapedRegion(LinearRegion):
 
     def contains(self, u: Array) -> Mask:
         """Which of the points are near the region: those of the last one, which had another shape, are of use."""
-        return np.asarray((np.abs(self.to_z(u)) <= _NEAR).all(axis=-1))
+        return np.asarray((np.abs(self.to_z(u)) <= _WITHIN).all(axis=-1))
 
     def to_z(self, u: Array) -> Array:
         """Points (..., n) of the cube to z, also of those outside the region."""

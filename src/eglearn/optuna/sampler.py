@@ -14,6 +14,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from ..algorithms import find_algorithm
+from ..arguments import check_whole
 from .running import Running
 from .space import Group, Params, Space, belongs, group_of, is_number
 
@@ -70,8 +71,9 @@ class EGLSampler(BaseSampler):
         independent_sampler: BaseSampler | None = None,
     ) -> None:
         self._kind = find_algorithm(algorithm)
-        self._n_trials = _TRIALS if n_trials is None else _at_least_one(n_trials, "n_trials")
-        self._n_jobs = _at_least_one(n_jobs, "n_jobs")
+        check_whole("n_trials", n_trials, "", 1, optional=True)
+        check_whole("n_jobs", n_jobs, "", 1)
+        self._n_trials, self._n_jobs = int(n_trials or _TRIALS), int(n_jobs)
         self._seed = np.random.SeedSequence(seed).generate_state(1).item()
         self._independent = independent_sampler or TPESampler(seed=seed)
         self._random = RandomSampler(seed=self._seed)
@@ -155,9 +157,3 @@ class EGLSampler(BaseSampler):
         # Processes that share a seed begin with different trials, so they do not search the same points.
         seed = np.random.SeedSequence([self._seed, trial.number]).generate_state(1).item()
         return Running(space, group, self._kind, self._n_trials, self._n_jobs, seed)
-
-
-def _at_least_one(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} = {value!r}: it must be a whole number, 1 or more")
-    return int(value)

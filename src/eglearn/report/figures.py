@@ -18,11 +18,11 @@ from .record import Record
 from .scale import Values
 from .variables import variables
 
-_EVALUATIONS = "evaluations"
+_X_LABEL = "evaluations"
 _DOTS = 600  # so many values are drawn one by one, more as a band
 _STRETCHES = 300  # of the band
-_RECENT = 2000  # values in a histogram
-_BINS, _BARS = 40, 100
+_HISTOGRAM_OF = 2000  # values in a histogram
+_BINS, _TIME_BARS = 40, 100
 _LISTED = 12  # error messages
 
 
@@ -65,7 +65,7 @@ def _convergence(run: Record, values: Values) -> Html:
         Curve("candidate", run.nfev, drawn(candidate), ORANGE, "dashed", candidate, about=about),
         Curve("best so far", order, drawn(values.best), BLUE, "step", values.best),
     ]
-    return chart("convergence", "Convergence", values.note, curves, x_label=_EVALUATIONS, y_label=values.label,
+    return chart("convergence", "Convergence", values.note, curves, x_label=_X_LABEL, y_label=values.label,
                  x_axis=_counted(run), y_axis=values.axis, wide=True)  # fmt: skip
 
 
@@ -97,11 +97,11 @@ def _model(run: Record) -> Html:
 
 def _over_evaluations(name: str, title: str, note: str, label: str, curves: list[Curve], run: Record) -> Html:
     axis = Axis(np.concatenate([c.y for c in curves]), log=True)
-    return chart(name, title, note, curves, x_label=_EVALUATIONS, y_label=label, x_axis=_counted(run), y_axis=axis)
+    return chart(name, title, note, curves, x_label=_X_LABEL, y_label=label, x_axis=_counted(run), y_axis=axis)
 
 
 def _histograms(run: Record) -> list[Html]:
-    raw = run.y[np.isfinite(run.y)][-_RECENT:]
+    raw = run.y[np.isfinite(run.y)][-_HISTOGRAM_OF:]
     last = "the only value" if len(raw) == 1 else f"the last {len(raw):,} values"
     note = f"As they came from the objective: {last}."
     shown = [_histogram("raw", "Raw values", note, "value", raw, BLUE)]
@@ -119,8 +119,8 @@ def _histograms(run: Record) -> list[Html]:
 def _histogram(name: str, title: str, note: str, label: str, values: Array, colour: str) -> Html:
     axis, bins = Axis(values), min(_BINS, 8 + len(values) // 8)
     counts, _ = np.histogram(axis(values), bins=bins, range=(0, 1))
-    curve = Curve(_EVALUATIONS, axis.value((np.arange(bins) + 0.5) / bins), counts.astype(float), colour, "bars")
-    return chart(name, title, note, [curve] if len(values) else [], x_label=label, y_label=_EVALUATIONS,
+    curve = Curve(_X_LABEL, axis.value((np.arange(bins) + 0.5) / bins), counts.astype(float), colour, "bars")
+    return chart(name, title, note, [curve] if len(values) else [], x_label=label, y_label=_X_LABEL,
                  x_axis=axis, y_axis=Axis(curve.y, zero=True, whole=True))  # fmt: skip
 
 
@@ -137,7 +137,7 @@ def _failures(run: Record) -> Html:
     body = tag("tbody", *(tag("tr", tag("td", f"{k:,}", class_="n"), tag("td", e)) for k, e in rows))
     head = tag("thead", tag("tr", tag("th", "count", class_="n"), tag("th", "error")))
     note = "Failed evaluations up to each moment, all kinds together." if total else "No evaluation failed."
-    return chart("failures", "Failures", note, curves, x_label=_EVALUATIONS, y_label="failed, total",
+    return chart("failures", "Failures", note, curves, x_label=_X_LABEL, y_label="failed, total",
                  x_axis=_counted(run), y_axis=Axis(np.array([0.0, total]), zero=True, whole=True),
                  below=tag("table", head, body) if rows else None)  # fmt: skip
 
@@ -145,7 +145,7 @@ def _failures(run: Record) -> Html:
 def _timing(run: Record) -> Html:
     times, count = run.times, int(run.nfev[-1]) if run.progress else 0
     kinds = [("evaluation", times.evaluation, BLUE), ("learning", times.learning, ORANGE), ("rest", times.rest, PURPLE)]
-    edges = np.linspace(0, count, min(count, len(run.progress), _BARS) + 1)
+    edges = np.linspace(0, count, min(count, len(run.progress), _TIME_BARS) + 1)
     unit, factor = ("ms", 1000) if times.total < count else ("s", 1)
     curves, split = [], None
     if times.total > 0 and count > 0:
@@ -159,5 +159,5 @@ def _timing(run: Record) -> Html:
     note = f"Time per evaluation: waiting for values, learning, and the rest, such as writing the file.{paused}"
     height = np.sum([c.y for c in curves], axis=0) if curves else np.zeros(1)
     axis = Axis(np.array([0.5, count + 0.5]), whole=True)
-    return chart("timing", "Time", note, curves, x_label=_EVALUATIONS, y_label=f"{unit} per evaluation",
+    return chart("timing", "Time", note, curves, x_label=_X_LABEL, y_label=f"{unit} per evaluation",
                  unit=f" {unit}", x_axis=axis, y_axis=Axis(height, zero=True), below=split)  # fmt: skip

@@ -26,14 +26,13 @@ from .record import Record
 
 _COORDINATES, _BRIEF = 2000, 6  # of a point, in full and at first sight
 _NARROW = 'class="card"'
-_STATUS: dict[Any, str] = {
+_STATUS: dict[Any, str] = {status: status.name.lower().replace("_", " ") for status in Status} | {
     Status.BUDGET: "budget used",
     Status.TARGET: "target reached",
     Status.CALLBACK: "stopped by callback",
     Status.TIME: "time over",
     Status.STORE: "store failed",
 }
-_STATUS = {status: status.name.lower().replace("_", " ") for status in Status} | _STATUS
 
 
 def write_report(store_path: str | os.PathLike[str], out_path: str | os.PathLike[str]) -> None:

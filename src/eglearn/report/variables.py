@@ -12,7 +12,7 @@ from .markup import Html, join, number, tag
 from .record import Record
 from .scale import Values
 
-_LINES, _SLICES = 12, 8  # variables that are shown
+_SHOWN_LINES, _SLICES = 12, 8  # variables that are shown
 _LOWEST, _SPREAD = 100, 400  # points: those with the lowest values, and others evenly over the run
 _GOOD = 0.1  # share of the points that are called good
 
@@ -72,7 +72,7 @@ class _Points:
         return [*([self._parallel()] if len(self.free) > 1 else []), self._slices()]
 
     def _parallel(self) -> Html:
-        shown, which = self.shown(_LINES)
+        shown, which = self.shown(_SHOWN_LINES)
         across = 1000 * np.arange(len(shown)) / (len(shown) - 1)
         heights = 1000 - 1000 * self.place(self.x)[self.order][:, shown]
         good = max(1, int(_GOOD * len(heights)))

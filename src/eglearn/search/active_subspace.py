@@ -12,7 +12,7 @@ from ..learning.samplers import folded
 from ..learning.steps import unit_rows
 from ..learning.values import exponent_of, in_units
 from ..settings import FACTOR, Settings, setting, whole
-from .base import NUMBERS, BatchSearch, Reason
+from .base import BATCH_NUMBERS, BatchSearch, Reason
 
 Indices = npt.NDArray[np.intp]
 
@@ -114,7 +114,7 @@ class ActiveSubspace(BatchSearch):
         first, rest, points = self._first, self.n - self._first, self.settings.points
         begin, since = self.known, self.known - points * first
         end = points * first if since < 0 else begin + rest - since % rest
-        slopes = np.arange(begin, min(end, begin + max(1, NUMBERS // self.n)))
+        slopes = np.arange(begin, min(end, begin + max(1, BATCH_NUMBERS // self.n)))
         if since < 0:
             return slopes // first, self.order[slopes % first]
         return (slopes - points * first) // rest, self.order[first + (slopes - points * first) % rest]

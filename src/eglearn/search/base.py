@@ -18,12 +18,12 @@ from ..settings import Settings
 from ..state import SHARED, Stateful
 
 # Numbers in a batch of points, at most: many neighbours of a point come in parts.
-NUMBERS = 2_000_000
+BATCH_NUMBERS = 2_000_000
 # A batch whose points differ by less than a few units in the last place of the cube holds no more information.
 _RESOLUTION = 2.0**-49
 # A sample counts as failed once so many times the points that may be open were proposed after it. Under durations of
 # very different length a search that waits for longer learns less per evaluation, also where no answer is lost.
-_PATIENCE = 2
+_GIVEN_UP_AFTER = 2
 
 
 Indices = npt.NDArray[np.int64]
@@ -350,7 +350,7 @@ class SamplingSearch(BatchSearch):
         super().learn(u, y, indices)
 
     def _complete(self, batch: Batch) -> bool:
-        batch.told |= batch.open & self._older(batch, _PATIENCE * self._most)
+        batch.told |= batch.open & self._older(batch, _GIVEN_UP_AFTER * self._most)
         if batch.told.sum() < self.enough or not batch.told[: self.leading].all():
             return False
         self.late = batch.part(batch.open) if batch.open.any() else None

@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import Array
 from ..learning.values import exponent_of, in_units
 from ..settings import FLAG, Settings, setting, whole
-from .base import NUMBERS, BatchSearch, Reason
+from .base import BATCH_NUMBERS, BatchSearch, Reason
 
 # Differences below some units of the last place are rounding.
 _ROUNDING = 4 * float(np.finfo(float).eps)
@@ -94,7 +94,7 @@ class CoordinateSearch(BatchSearch):
             return best[None]
         if not len(self.found):
             self.places = self._new_places()
-        rows = np.arange(len(self.found), self.places.size)[: max(1, NUMBERS // self.n)]
+        rows = np.arange(len(self.found), self.places.size)[: max(1, BATCH_NUMBERS // self.n)]
         u = np.tile(self.centre, (len(rows), 1))
         u[np.arange(len(rows)), rows // self.places.shape[1]] = self.places.flat[rows]
         return u

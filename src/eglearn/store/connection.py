@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from .errors import StoreError, sqlite_code
-from .layout import APPLICATION, FORMAT, tables
+from .layout import APPLICATION, FILE_FORMAT, tables
 
 _PATIENCE_SECONDS = 2.0  # with readers that hold up a change of the journal mode
 LOG = "-wal"
@@ -86,14 +86,14 @@ def format_of(db: sqlite3.Connection, path: Path) -> int:
         return 0
     if application != APPLICATION:
         raise StoreError(f"{path} is another program's SQLite file and was not changed: choose another name")
-    if not 1 <= version <= FORMAT:
+    if not 1 <= version <= FILE_FORMAT:
         raise StoreError(
-            f"{path} has format {version}, this eglearn reads formats up to {FORMAT}: use the eglearn that wrote it"
+            f"{path} has format {version}, this eglearn reads those up to {FILE_FORMAT}: use the eglearn that wrote it"
         )
     # SQLite goes by the text alone: a view may call itself a table.
     shapes = {name: _shape(sql) for kind, name, sql in made if kind != "index" or sql is not None}
     expected = {name: _shape(sql) for name, sql in tables(version).items()}
-    if {name: shape for name, shape in shapes.items() if name not in _OWN} != expected:
+    if {name: shape for name, shape in shapes.items() if name not in _BY_ANALYZE} != expected:
         raise StoreError(f"{path} holds other tables than a run has, and was not read: do not trust it, or restore it")
     return int(version)
 
@@ -103,7 +103,7 @@ def _shape(sql: object) -> str:
     return " ".join(re.sub(r"--[^\n]*", "", str(sql)).split())
 
 
-_OWN = ("sqlite_stat1", "sqlite_stat4")  # tables that SQLite's ANALYZE makes
+_BY_ANALYZE = ("sqlite_stat1", "sqlite_stat4")  # tables that SQLite's ANALYZE makes
 
 
 def check_log(db: sqlite3.Connection, path: Path) -> None:

@@ -15,7 +15,7 @@ from .._typing import Array
 from ..evaluation.base import Outcome
 from .connection import check_log, connect_reader, format_of
 from .errors import StoreError, reported
-from .layout import ASKED, FORMAT, VALUE_COLUMNS, from_text, of_format, to_outcome, to_point
+from .layout import ASKED, FILE_FORMAT, VALUE_COLUMNS, from_text, of_format, to_outcome, to_point
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class History:
     """
 
     path: Path
-    format: int = FORMAT
+    format: int = FILE_FORMAT
     """Of the file."""
     identity: dict[str, Any]
     """What defines the run, as JSON data; the budget is the last one."""

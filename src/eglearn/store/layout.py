@@ -17,7 +17,7 @@ import numpy as np
 from .._typing import Array
 from ..evaluation.base import Outcome
 
-FORMAT = 2
+FILE_FORMAT = 2
 """Of the files that are written; those of format 1 can be read (see ``tables``)."""
 MAGIC = b"SQLite format 3\0"
 APPLICATION = int.from_bytes(b"egl1", "big")  # tells our files from other people's SQLite files
@@ -28,7 +28,7 @@ ASKED = -1
 _SCHEMA = f"""
 BEGIN;
 PRAGMA application_id = {APPLICATION};
-PRAGMA user_version = {FORMAT};
+PRAGMA user_version = {FILE_FORMAT};
 CREATE TABLE meta (key TEXT PRIMARY KEY, data TEXT NOT NULL, "check" INTEGER NOT NULL);
 CREATE TABLE evaluations (
     id INTEGER PRIMARY KEY,      -- order of arrival; it is that of telling, too, unless the run is an ordered one
@@ -61,7 +61,7 @@ def of_format(version: int, sql: str) -> str:
 
     In format 1, a point had a batch (below 0: set aside) and a row in it, and progress and checkpoints were by batch.
     """
-    if version == FORMAT:
+    if version == FILE_FORMAT:
         return sql
     for word, old in (("aside", "batch"), ('"index"', '"row"'), ("told", "batch")):
         sql = sql.replace(word, old)

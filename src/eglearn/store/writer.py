@@ -24,7 +24,7 @@ from .copying import tidy_up
 from .errors import Damaged, StoreError, StoreMismatch, reported, sqlite_code
 from .layout import (
     ASKED,
-    FORMAT,
+    FILE_FORMAT,
     INSERT_EVALUATION,
     INSERT_META,
     MAGIC,
@@ -167,7 +167,7 @@ class Store(Recall):
             with connect_reader(self.path) as db:
                 if not (found := format_of(db, self.path)):
                     return False
-                if found != FORMAT:
+                if found != FILE_FORMAT:
                     raise StoreError(
                         f"{self.path} can be read, but not continued, since it has format {found}: to continue it, use "
                         "the eglearn that wrote it, or that of commit f660b58"

@@ -20,7 +20,7 @@ from ..store.connection import neighbour
 
 _SHARE = 4  # the page is drawn again after so many times what it took: a fifth of a core at most
 _LEAST_SECONDS = 1.0
-_MOST = 10**12  # evaluations
+_LARGEST_BUDGET = 10**12  # evaluations
 
 
 class Refused(Exception):
@@ -91,7 +91,7 @@ class Live:
                 wish(self.path, stop=True)
             case {"budget": int(budget), **rest} if not rest and not isinstance(budget, bool):
                 least = _budget(history, wishes(self.path))
-                if not least < budget <= _MOST:
+                if not least < budget <= _LARGEST_BUDGET:
                     raise Refused(f"the budget must be a whole number above {least:,}")
                 wish(self.path, budget=budget)
             case _:
@@ -133,8 +133,8 @@ def _controls(run: Record, told: Wishes) -> Html:
     stop = tag(
         "button", "Stop", type="button", id="stop", disabled=off, data_wish='{"stop": true}', data_sure="Stop it?"
     )
-    field = tag("input", type="number", id="budget", value=2 * budget, min=budget + 1, max=_MOST, disabled=off,
-                aria_label="evaluations in total")  # fmt: skip
+    field = tag("input", type="number", id="budget", value=2 * budget, min=budget + 1, max=_LARGEST_BUDGET,
+                disabled=off, aria_label="evaluations in total")  # fmt: skip
     raised = tag("form", field, tag("button", "Raise the budget", disabled=off), id="raise")
     buttons = tag("div", pause, stop, raised, class_="buttons")
     told_now = tag("p", note, class_="note", id="said", role="status")

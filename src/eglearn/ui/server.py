@@ -28,7 +28,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Content-Security-Policy": "frame-ancestors 'none'",
 }
-_LONGEST = 1000  # bytes of a wish
+_LONGEST_WISH = 1000  # bytes of a wish
 
 
 class Server(ThreadingHTTPServer):
@@ -123,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.NOT_FOUND, "There is no such page.")
         elif self.headers.get_content_type() != "application/json":
             self._answer(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "A wish is JSON.")
-        elif not size.isdigit() or int(size) > _LONGEST:
+        elif not size.isdigit() or int(size) > _LONGEST_WISH:
             self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "A wish is short.")
         else:
             try:

@@ -14,7 +14,7 @@ from ..._typing import Array
 from ...state import Stateful
 
 # Up to so many unknowns the normal equations are written down; beyond, conjugate gradients never build them.
-_DIRECT, _ROUNDS, _ACCURACY = 400, 12, 1e-2
+_DIRECT, _CG_ROUNDS, _ACCURACY = 400, 12, 1e-2
 
 
 @dataclass
@@ -62,7 +62,7 @@ def _conjugate_gradients(rows: Array, right: Array, damping: float) -> Array:
     w, residual = np.zeros_like(right), right.copy()
     direction, square = residual.copy(), float(right @ right)
     first = square
-    for _ in range(_ROUNDS):
+    for _ in range(_CG_ROUNDS):
         if not square > _ACCURACY**2 * first:
             break
         image = rows.T @ (rows @ direction) + damping * direction
