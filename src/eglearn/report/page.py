@@ -132,7 +132,7 @@ def header(run: Record) -> Html:
               steps, "", meter([(share, BLUE)])),
         _tile("Failures", f"{failed:,}", f"{100 * failed / used:.3g} % of evaluations" if used else "none", "",
               meter([(failed / max(used, 1), VERMILLION)])),
-        _tile("Status", name, f"last value {_date(np.fmax.reduce(run.at))}" if used else "", kind),
+        _tile("Status", name, f"last value at {_date(np.fmax.reduce(run.at))}" if used else "", kind),
         _tile("Time", duration(seconds), speed + paused),
     ]  # fmt: skip
     facts = [identity.get("algorithm")]

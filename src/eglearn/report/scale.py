@@ -53,6 +53,6 @@ def _chosen(lines: Array, values: Array) -> tuple[bool, float, str]:
     gaps = lines / 4 - low / 4
     if gaps.max() > 0 and gaps.max() / 100 > np.quantile(gaps[gaps > 0], 0.1):
         if low == 0:
-            return True, 0.0, f"{_START}, on a log scale; zeros are drawn on its lower edge."
-        return True, low, f"{_START}, minus the best value found ({number(low, 8)}), on a log scale whose edge is 0."
-    return False, 0.0, f"{_START}, on a linear scale; what is far above them is drawn on the upper edge."
+            return True, 0.0, f"{_START}, on a log scale; zeros are drawn at the bottom."
+        return True, low, f"{_START}, minus the best value found ({number(low, 8)}), on a log scale; the bottom is 0."
+    return False, 0.0, f"{_START}, on a linear scale; values far above are drawn at the top."

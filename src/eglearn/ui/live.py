@@ -95,7 +95,7 @@ class Live:
                     raise Refused(f"the budget must be a whole number above {least:,}")
                 wish(self.path, budget=budget)
             case _:
-                raise Refused("that is not a wish: pause, stop or budget")
+                raise Refused("the request is not understood: it must be pause, stop or budget")
         with self._lock:
             self._due = 0.0
 
@@ -116,9 +116,9 @@ def _controls(run: Record, told: Wishes) -> Html:
         return tag("section", tag("h2", "Not running"), tag("p", note, class_="note"),
                    tag("pre", tag("code", shlex.join(words))), id="controls", class_="card wide")  # fmt: skip
     budget = _budget(history, told)
-    state, note = "Running", "A wish is taken up after the current batch."
+    state, note = "Running", "Changes take effect after the current batch."
     if told.stop:
-        state, note = "Stopping", "The run ends after the current batch, and can be resumed."
+        state, note = "Stopping", "The run ends after the current batch; it can be resumed."
     elif run.waits:
         state, note = "Paused", "Nothing new is evaluated until the run goes on."
     elif told.pause:

@@ -122,15 +122,15 @@ class _Handler(BaseHTTPRequestHandler):
         elif urlsplit(self.path).path != "/wish":
             self._answer(HTTPStatus.NOT_FOUND, "There is no such page.")
         elif self.headers.get_content_type() != "application/json":
-            self._answer(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "A wish is JSON.")
+            self._answer(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "The request must be JSON.")
         elif not size.isdigit() or int(size) > _LONGEST_WISH:
-            self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "A wish is short.")
+            self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request is too long.")
         else:
             try:
                 self.server.live.wish(json.loads(self.rfile.read(int(size))))
                 self._answer(HTTPStatus.NO_CONTENT)
             except (ValueError, RecursionError):
-                self._answer(HTTPStatus.BAD_REQUEST, "A wish is JSON.")
+                self._answer(HTTPStatus.BAD_REQUEST, "The request must be JSON.")
             except Refused as error:
                 self._answer(HTTPStatus.CONFLICT, str(error))
             except (StoreError, OSError) as error:
