@@ -70,6 +70,16 @@ def test_as_a_table():
         history.to_pandas(["a", "y", "b"])
 
 
+def test_pictures_of_points_need_points(tmp_path, close_figures):
+    minimize(f, BOX, budget=20, store=tmp_path / "run.egl", keep_x="none")
+    history = load(tmp_path / "run.egl")
+    history.plot()
+    history.plot("timeline")
+    for kind in ("parallel", "slices", "pairs"):
+        with pytest.raises(ValueError, match=f"kind = '{kind}': no point was kept, so only 'convergence' and"):
+            history.plot(kind)
+
+
 def test_coordinates_of_a_picture_may_be_named(close_figures):
     history = minimize(f, BOX, budget=50).history
     axes = history.plot("slices", variables=["b", 0], names=["a", "b", "c"])

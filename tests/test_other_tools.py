@@ -56,6 +56,13 @@ def test_a_minimum_far_from_the_start_is_found_without_bounds():
     assert by_scipy(lambda x: bowl(x - 1e4)).fun < 1e-4
 
 
+def test_scipys_start_outside_the_bounds_is_moved_inside_with_a_warning():
+    for method in ("Nelder-Mead", eglearn.scipy_method):
+        with pytest.warns(OptimizeWarning, match="Initial guess is not within the specified bounds"):
+            result = scipy.optimize.minimize(bowl, [9.0, 0.0], method=method, bounds=[(-5, 5)] * 2)
+        np.testing.assert_allclose(result.x, 1, atol=1e-3)
+
+
 def test_scipys_options():
     result = by_scipy(options={"maxfev": 40}, bounds=BOX)
     assert (result.nfev, result.success, result.status) == (40, False, 1)

@@ -184,7 +184,7 @@ def make_box(bounds: Any, x0: Any = None, scale: Any = None) -> Box:
     3
     """
     start = None if x0 is None else _vector(x0, "x0")
-    low, high = _low_high(bounds, start)
+    low, high = low_high(bounds, start)
     n = len(low)
     if n == 0:
         raise ValueError("bounds are empty: give one (low, high) pair for each coordinate")
@@ -238,7 +238,8 @@ def _vector(value: Any, name: str) -> Array:
     return array
 
 
-def _low_high(bounds: Any, x0: Array | None) -> tuple[Array, Array]:
+def low_high(bounds: Any, x0: Array | None) -> tuple[Array, Array]:
+    """The sides (n,) and (n,) of whatever users pass as bounds; see ``make_box``."""
     if bounds is None:
         if x0 is None:
             raise ValueError("bounds are missing: give (low, high) for each coordinate, or x0 and scale without")

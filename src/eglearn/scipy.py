@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import OptimizeResult, OptimizeWarning
 
-from .box import make_box
+from .box import low_high, make_box
 from .result import Result, Status
 from .run import minimize
 
@@ -93,6 +93,10 @@ def scipy_method(
         options = {name: value for name, value in options.items() if name in names}
     start = np.atleast_1d(np.asarray(x0, dtype=np.float64))
     size = np.maximum(1.0, np.abs(start)) if scale is None else scale
+    low, high = low_high(bounds, start)
+    if low.shape == start.shape and ((start < low) | (start > high)).any():  # SciPy's own methods do the same
+        warnings.warn("Initial guess is not within the specified bounds", OptimizeWarning, stacklevel=3)
+        start = np.clip(start, low, high)
     box = make_box(bounds, start, size)
     width = box.high - box.low
     if scale is None:  # a guess says nothing about finite bounds
