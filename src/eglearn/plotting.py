@@ -32,7 +32,7 @@ def draw(history: RunHistory, kind: str, variables: Sequence[int | str] | None, 
         raise ImportError("plot() needs matplotlib: pip install 'eglearn[plot]'") from error
     if not np.isfinite(history.y).any():
         raise ValueError("no evaluation has succeeded: there is nothing to plot")
-    if kind in _MOST and not np.isfinite(history.y[history.kept]).any():
+    if kind in _FITTING and not np.isfinite(history.y[history.kept]).any():
         raise ValueError(f"kind = {kind!r}: no point was kept, so only 'convergence' and 'timeline' can be drawn")
     n = len(names)
     if variables is None:

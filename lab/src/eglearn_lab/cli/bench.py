@@ -104,9 +104,8 @@ def run(
         paper_index=paper_index, budget=budget, seeds=seeds,
     )  # fmt: skip
     check_algorithms(grid.algorithms)
-    if grid.snapshots:
-        if dask is not None or observe is not None:
-            raise Usage(f"--ablation {ablation} takes snapshots in local processes: leave out --dask and --observe")
+    if grid.snapshots and (dask is not None or observe is not None):
+        raise Usage(f"--ablation {ablation} takes snapshots in local processes: leave out --dask and --observe")
     if observe is not None:
         check_observe(observe, grid)
     if dask is not None:
