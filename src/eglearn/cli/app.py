@@ -32,10 +32,12 @@ _Flag = Parameter(negative="", show_default=False)
 def run(objective: str | None = None, /, **given: Any) -> int:
     """Minimise OBJECTIVE, a function given as module:function, or the program given by --command.
 
-    Modules are also searched for in the current folder. History and checkpoints go to a file (--store). To continue an
-    interrupted run, run the same command again, or 'eglearn resume'. --debug shows tracebacks.
-    The settings of the algorithm are options too; 'eglearn settings' lists them.
-    Example: eglearn run simulation:loss --dim 40 --bounds -5 5 --budget 150000 --workers 4
+    Modules are also searched for in the current folder.
+    History and checkpoints go to a file (--store). To continue an interrupted
+    run, repeat the command or use 'eglearn resume'.
+    Settings of the algorithm are options too; 'eglearn settings' lists them.
+    For example, with 4 worker processes:
+    eglearn run simulation:loss --dim 40 --bounds -5 5 --budget 150000 --workers 4
 
     Parameters
     ----------
@@ -52,10 +54,11 @@ def run(objective: str | None = None, /, **given: Any) -> int:
 @app.command
 @with_options(resume_options())
 def resume(store: str, objective: str | None = None, /, **given: Any) -> int:
-    """Continue the run in the file STORE, bit for bit as if it had never stopped, with a larger budget if you like.
+    """Continue the run in the file STORE as if it had never stopped, with a larger budget if you like.
 
-    OBJECTIVE or --command is needed only if a Python program started the run, or if the objective has a new name. If
-    you did not start the run yourself, in this folder, you are asked before anything named in the file is run.
+    OBJECTIVE or --command is needed only if a Python program started the run,
+    or if the objective has a new name. Unless you started the run yourself, in
+    this folder, you are asked before anything that the file names is run.
 
     Parameters
     ----------
@@ -74,8 +77,8 @@ def resume(store: str, objective: str | None = None, /, **given: Any) -> int:
 def list_settings() -> int:
     """List the settings of the algorithms, which 'eglearn run' takes as options.
 
-    The default, auto, takes only --m; the others need --algorithm egl, igl or convergent-egl. A --config file uses the
-    same names.
+    The default, auto, takes only --m; the others need --algorithm egl, igl or
+    convergent-egl. A --config file uses the same names.
     """
     listed = App(name="eglearn run", help=list_settings.__doc__, help_flags=[], version_flags=[])
     listed.default(with_options(settings_options())(lambda **given: 0))
@@ -140,8 +143,8 @@ def export(store: str, /, *, to: str, force: Annotated[bool, _Flag] = False) -> 
 def backup(store: str, copy: str, /, *, without_log: Annotated[bool, _Flag] = False) -> int:
     """Copy the run in the file STORE to the new file COPY, even while it is running.
 
-    While a run is running, and after it was killed, part of it is in a log beside the file (STORE-wal). Copying only
-    the file by other means would miss that part.
+    While a run is running, and after it was killed, part of it is in a log
+    beside the file (STORE-wal). A plain copy of the file would miss that part.
 
     Parameters
     ----------
@@ -185,10 +188,10 @@ def report(store: str, /, *, out: str | None = None) -> int:
 
 @app.command
 def ui(store: str, /, *, port: int = 0) -> int:
-    """Show the run in the file STORE in a browser while it runs; pause it, stop it or raise its budget there.
+    """Show the run in the file STORE in a browser while it runs; there, pause it, stop it or raise its budget.
 
-    The page is on this machine only (127.0.0.1), and only for whoever has the printed address. Ctrl-C ends the page,
-    not the run.
+    The page is on this machine only (127.0.0.1), for whoever has the printed
+    address. Ctrl-C ends the page, not the run.
 
     Parameters
     ----------

@@ -33,7 +33,10 @@ _EVALUATION: dict[str, tuple[Any, str]] = {
     "max-seconds": (float, "Stop after the first value that arrives after this many seconds."),
     "ftol": (float, "Stop if no value has been lower by more than this for --patience evaluations."),
     "xtol": (float, "Stop if no coordinate of the best point has moved by more than this for --patience evaluations."),
-    "patience": (int, "Stop if there was no such progress for so many evaluations. [default with a tol: 20 (n + 20)]"),
+    "patience": (
+        int,
+        "Stop after this many evaluations without progress. [default with --ftol or --xtol: 20 (n + 20)]",
+    ),
 }
 _OUTPUT: dict[str, tuple[Any, str]] = {
     "quiet": (bool, "Show only the result, no progress."),
@@ -74,7 +77,8 @@ _PROBLEM: dict[str, tuple[Any, str]] = {
     ),
     "scale": (
         list[float],
-        "For infinite bounds: the expected distance from x0 to the minimum; one number, or one per coordinate.",
+        "The expected distance from x0 to the minimum, where bounds are infinite or a hundred times as far away; one "
+        "number, or one per coordinate.",
     ),
     "budget": (int, "Number of evaluations; failed ones count."),
     "seed": (int, "Seed; the same seed gives the same points. [default: 0]"),
@@ -94,7 +98,7 @@ _PROBLEM: dict[str, tuple[Any, str]] = {
     ),
     "ordered": (
         bool,
-        "Use values in the order of asking, so that points do not depend on which evaluation ends first.",
+        "Use values in the order in which points were asked for, so that points do not depend on timing.",
     ),
     "on-error": (
         str,
@@ -145,7 +149,8 @@ def settings_options() -> Iterator[inspect.Parameter]:
 
 def resume_options() -> Iterator[inspect.Parameter]:
     """The options of ``resume``: what may change between two parts of a run."""
-    yield from _parameters("Evaluation (default: as before)", _TRUST | _CONTINUED | _COMMAND | _EVALUATION)
+    evaluation = {name: (hint, text.partition(" [default")[0]) for name, (hint, text) in _EVALUATION.items()}
+    yield from _parameters("Evaluation (default: as before)", _TRUST | _CONTINUED | _COMMAND | evaluation)
     yield from _parameters("Output", _OUTPUT)
 
 
