@@ -16,7 +16,9 @@ import pytest
 
 from eglearn import minimize
 from eglearn.evaluation import Outcome
+from eglearn.narration import doing
 from eglearn.progress import Lines, ProgressBar
+from eglearn.search.registry import SEARCHES
 
 BOX = [(-5, 5)] * 4
 PROGRAM = """
@@ -170,6 +172,12 @@ def test_the_log_tells_in_words_what_the_search_does(caplog):
     assert any(re.match(r"restart 1: an? .*; after \d+ evaluations, lowest value", line) for line in text)
     assert text[-1].startswith("ends after 1500 evaluations, lowest value")
     assert len(text) < 30
+
+
+@pytest.mark.parametrize("name", sorted(SEARCHES))
+def test_every_search_is_told_in_words(name):
+    search = SEARCHES[name](np.random.default_rng(0), np.zeros(3), None, value=np.nan, budget=100, width=1)
+    assert " " in doing(search), "it is told by the name of its class"
 
 
 def test_the_log_tells_of_noise_known_points_and_going_on(caplog, tmp_path):

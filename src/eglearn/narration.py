@@ -17,7 +17,9 @@ _LOG = logging.getLogger("eglearn")
 _WORDS = {
     "TrustRegion": "a descent in a trust region",
     "SubspaceTrustRegion": "a descent in a trust region of a subspace",
+    "QuasiNewton": "a quasi-Newton descent along finite differences",
     "LBFGS": "an L-BFGS descent along finite differences",
+    "GaussianContinuation": "a zoom along the mean gradient (Gaussian continuation)",
     "CoordinateSearch": "a search along all coordinates at once",
     "ActiveSubspace": "a look for the few directions that matter",
     "CMAES": "an evolution strategy (CMA-ES)",
