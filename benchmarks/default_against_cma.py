@@ -65,7 +65,7 @@ def short(runs: Results, rng: np.random.Generator) -> None:
 
 
 def cost(runs: Results) -> None:
-    """Optimiser time an evaluation over all runs of both; they were not made at the same time."""
+    """Optimiser time per evaluation over all runs of both; they were not made at the same time."""
     for n in (10, 20, 40):
         mean = {}
         for name in ("auto", "cma"):

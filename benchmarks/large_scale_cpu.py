@@ -68,7 +68,7 @@ def cma_es(n: int, fun: Ellipsoid, evaluations: int) -> int:
 
 
 def milliseconds(run: Callable[[int, Ellipsoid, int], int], n: int, evaluations: int) -> float:
-    """Processor time an evaluation, the objective's taken off."""
+    """Processor time per evaluation, without the objective's."""
     fun = Ellipsoid(n)
     begin = time.process_time()
     used = run(n, fun, evaluations)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from contextlib import suppress
@@ -176,10 +175,8 @@ def report(store: str, /, *, out: str | None = None) -> int:
     out = f"{store.removesuffix('.egl')}.html" if out is None else out
     if not out.endswith((".html", ".htm")):
         raise Usage(f"{out} does not end in .html: choose such a name for the page")
-    try:
-        write_report = importlib.import_module("eglearn.report").write_report
-    except ModuleNotFoundError as error:
-        raise Failure(f"reports need the package {error.name}: install it") from error
+    from ..report import write_report
+
     with understood(store):
         write_report(store, out)
     sys.stdout.write(f"{visible(out)} written: open it in a browser\n")

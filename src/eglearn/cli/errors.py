@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
+from ..evaluation import ObjectiveError
 from ..evaluation.words import visible
+from ..store import StoreError
 
 ERROR, USAGE, ALL_FAILED, STORE, INTERRUPTED = 1, 2, 3, 4, 130
 
@@ -32,7 +32,7 @@ def exit_code(error: BaseException) -> int:
         return error.code
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
-    return STORE if _is_known(error, "eglearn.store", "StoreError") else ERROR
+    return STORE if isinstance(error, StoreError) else ERROR
 
 
 def sentence(error: BaseException) -> str:
@@ -40,15 +40,9 @@ def sentence(error: BaseException) -> str:
     text = visible(" ".join(str(error).split()))
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
-    expected = isinstance(error, Failure | ImportError) or _is_known(error, "eglearn.store", "StoreError")
-    if expected or _is_known(error, "eglearn.evaluation", "ObjectiveError"):
+    if isinstance(error, Failure | ImportError | StoreError | ObjectiveError):
         return text
     if isinstance(error, OSError):
         name = visible(str(error.filename or "a file"))
         return f"{name} cannot be used ({error.strerror or text}): check its name and its folder"
     return f"unexpected {type(error).__name__} ({text}): run it again with --debug to see where it comes from"
-
-
-def _is_known(error: BaseException, module: str, name: str) -> bool:
-    """Whether the error is of a class of ours; one that was never imported cannot have been raised."""
-    return module in sys.modules and isinstance(error, getattr(sys.modules[module], name))

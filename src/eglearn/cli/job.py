@@ -158,15 +158,13 @@ def _objective(name: str | None, given: Given) -> str | Command | None:
             f"the command {command!r} has a place for the point: add --once to start it for each point; else it is "
             'kept alive, reads a line {"id": 0, "x": [0.5, -1.0]} for each, and answers by a line {"id": 0, "y": 1.25}'
         )
-    return make_command(command, once)
+    return _command(command, once)
 
 
-def make_command(command: str | list[str], once: bool) -> Command:
+def _command(command: str | list[str], once: bool) -> Command:
     """An external program, started for each point or kept alive."""
-    kind: Any = Command
     try:
-        made: Command = kind(command, once=True) if once else kind(command)
-        return made
+        return Command(command, once=once)
     except ValueError as error:
         raise Usage(str(error)) from error
 
@@ -177,7 +175,7 @@ def _remembered(history: History) -> str | Command | None:
     if isinstance(told, list):
         if not told or not all(isinstance(word, str) for word in told):
             return None
-        return make_command(told, history.about.get("once") is True)
+        return _command(told, history.about.get("once") is True)
     return told if isinstance(told, str) and "<" not in told and not told.startswith("__main__:") else None
 
 

@@ -67,10 +67,6 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
-def _at_a_time(width: int) -> str:
-    return f", {width} at a time" if width > 1 else ""
-
-
 def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     """The summary as a table for people."""
     learning, evaluating = data["seconds_learning"], data["seconds_evaluating"]
@@ -78,7 +74,7 @@ def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     if data["first_error"]:
         failures += f", the first: {data['first_error']}"
     written = datetime.fromtimestamp(data["last_written"]).astimezone()
-    found = data["best"] is not None
+    found, width = data["best"] is not None, f", {data['width']} at a time" if data["width"] > 1 else ""
     extent = "region" if data["restarts"] is None else "restarts"
     return [
         ("objective", shlex.join(told) if isinstance(told := data["objective"], list) else told or "-"),
@@ -87,7 +83,7 @@ def rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("at x", "-" if not found else point(data["x"]) if data["x"] is not None else "not kept"),
         *((("noise", "values are noisy: the best value is partly luck"),) if data["noisy"] else ()),
         *(recommended(data["x_favorite"], data["candidate"]) if data["noisy"] else ()),
-        ("evaluations", f"{data['evaluations']} of {data['budget']}{_at_a_time(data['width'])}"),
+        ("evaluations", f"{data['evaluations']} of {data['budget']}{width}"),
         ("failures", failures),
         (extent, _number(data[extent])),
         ("eps", _number(data["epsilon"])),

@@ -14,15 +14,8 @@ from .pool import Pool
 from .program import Recipe
 from .serial import try_point
 
-
-class _Own:
-    """The pool of one program that belongs to one thread of this process."""
-
-    def __init__(self, pool: Pool) -> None:
-        self.pool, self.lock = pool, threading.Lock()
-
-
-_owned: dict[tuple[str, int], _Own] = {}
+_owned: dict[tuple[str, int], tuple[Pool, threading.Lock]] = {}
+"""The pools of one program each that belong to an evaluator and a thread of this process."""
 _ended: set[str] = set()
 
 
@@ -52,11 +45,12 @@ class PointTask:
         key = (self.token, threading.get_ident())
         own = _owned.get(key)
         if own is None:
-            own = _owned[key] = _Own(Pool(self.recipe, 1, self.timeout, self.retries))
-        with own.lock:
-            own.pool.retries = self.retries
-            own.pool.submit(index, point)
-            ((_, outcome),) = own.pool.wait()
+            own = _owned[key] = Pool(self.recipe, 1, self.timeout, self.retries), threading.Lock()
+        pool, lock = own
+        with lock:
+            pool.retries = self.retries
+            pool.submit(index, point)
+            ((_, outcome),) = pool.wait()
         if self.token in _ended:  # closed while this point ran
             end_programs(self.token)
         return index, outcome._replace(worker=_worker_name())
@@ -65,13 +59,13 @@ class PointTask:
 def end_programs(token: str) -> None:
     """Stop the programs of an evaluator in this process; one at work is stopped after its point."""
     _ended.add(token)
-    for key, own in list(_owned.items()):
-        if key[0] == token and own.lock.acquire(blocking=False):
+    for key, (pool, lock) in list(_owned.items()):
+        if key[0] == token and lock.acquire(blocking=False):
             try:
-                own.pool.close()
+                pool.close()
                 _owned.pop(key, None)
             finally:
-                own.lock.release()
+                lock.release()
 
 
 def _worker_name() -> str:

@@ -34,7 +34,7 @@ class Times:
 
 
 class Record:
-    """A run as arrays: one entry an evaluation, in order of arrival, or one a row of progress."""
+    """A run as arrays: one entry per evaluation, in order of arrival, or one per row of progress."""
 
     def __init__(self, history: History) -> None:
         self.history, self.identity, self.environment = history, history.identity, history.environment

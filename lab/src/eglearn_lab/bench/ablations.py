@@ -54,7 +54,7 @@ Variants = dict[str, tuple[EGLSettings, str, float]]
 
 
 def _variants(variants: Variants) -> tuple[str, ...]:
-    """Register variants: settings, a line about each, milliseconds an evaluation at 40-D."""
+    """Register variants: settings, a line about each, milliseconds per evaluation in 40-D."""
     for name, (settings, text, cost) in variants.items():
         _egl(name, _always(settings), text, () if settings.model == "fc" else ("torch",), cost)
     return tuple(variants)

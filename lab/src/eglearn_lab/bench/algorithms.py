@@ -133,7 +133,7 @@ class Entry:
     needs: tuple[str, ...]
     """Modules to be imported before the clock starts."""
     cost: float
-    """Rough CPU of the optimiser, in milliseconds an evaluation at 40-D; for planning only."""
+    """Rough CPU of the optimiser, in milliseconds per evaluation in 40-D; for planning only."""
     problem: str | None
     """Why it cannot be used here whatever is installed, or None."""
 

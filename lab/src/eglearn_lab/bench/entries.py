@@ -32,7 +32,7 @@ _TRAINING = {"fc": 32, "spline": 4}
 
 
 def trained(model: str, n: int = 40) -> EGLSettings:
-    """Settings of ``egl-fc`` and ``egl-spline``: planned zoom, about equal training time a batch."""
+    """Settings of ``egl-fc`` and ``egl-spline``: planned zoom, about equal training time per batch."""
     return EGLSettings.planned(n, model=model, training_steps=_TRAINING[model])
 
 

@@ -35,7 +35,7 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class Results:
-    """Runs as columns, each an array with one entry a run.
+    """Runs as columns, each an array with one entry per run.
 
     Beside `KEYS` the columns are those of the runner: budget, evaluations, f_opt, y0, best_gap, recommended_gap,
     trace_evaluations and trace_gap (an array in each row), target_evaluations (N, 51; -1 for never),

@@ -295,7 +295,7 @@ def cost(suite: Suite) -> Table:
             there = np.isfinite(used) & (spent > 0)
             cells.append(Cell(f"{1000 * used[there].sum() / spent[there].sum():.2g}" if there.any() else "–"))
         rows.append((Cell(name), *cells))
-    title = "CPU milliseconds of the optimiser for an evaluation"
+    title = "CPU milliseconds of the optimiser per evaluation"
     return Table(title, ("algorithm", *(f"{n}-D" for n in suite.dimensions)), tuple(rows))
 
 

@@ -179,7 +179,7 @@ def _solve(
 ) -> tuple[Parts, Array]:
     """The field, and the errors v - q at the samples.
 
-    With fewer samples than features the dual problem (one unknown a sample) is the smaller one and has the same
+    With fewer samples than features the dual problem (one unknown per sample) is the smaller one and has the same
     solution, so the cost never exceeds samples^3 and nothing of size n^4 is ever built.
     """
     count, n = points.shape

@@ -60,7 +60,7 @@ class FullyConnected:
         self._slopes, self._scratch = np.empty_like(self.parameters), np.empty_like(self.parameters)
         self._first, self._second = np.zeros_like(self.parameters), np.zeros_like(self.parameters)
         self._parts, self._slope_parts = self._split(self.parameters), self._split(self._slopes)
-        # The left singular vectors, followed by one power iteration a training step.
+        # The left singular vectors, followed by one power iteration per training step.
         self.left = [start.astype(np.float32) for _, _, start in layers]
         self.steps = 0
 

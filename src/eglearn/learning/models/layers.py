@@ -31,7 +31,7 @@ class Linear(nn.Module):
         weight, bias, start = first_weights(inputs, outputs, rng, init)
         self.weight, self.bias = _parameter(weight), _parameter(bias)
         self.spectral = spectral
-        # The left singular vector, followed by one power iteration a training step.
+        # The left singular vector, followed by one power iteration per training step.
         self.left: Tensor
         self.register_buffer("left", torch.from_numpy(start).to(torch.float32))
 

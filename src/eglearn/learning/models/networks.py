@@ -154,7 +154,7 @@ class GradientNetwork(_Network):
         return NetworkFit(lambda z: anchor.gradient(z) + self._evaluate(z), loss)
 
     def _all_pairs(self, samples: Samples, base: Array, radius: float, rng: Generator) -> Draw:
-        """All pairs of a few batches drawn anew for each training step; one pass an anchor serves all partners."""
+        """All pairs of a few batches drawn anew for each training step; one pass per anchor serves all partners."""
         s, n = self.settings, self.n
         differences, values, weights = samples.padded()  # points relative to their batch's mean
         count, largest = values.shape
@@ -187,7 +187,7 @@ class GradientNetwork(_Network):
         return draw
 
     def _single_pairs(self, samples: Samples, base: Array, radius: float, rng: Generator) -> Draw:
-        """One random partner an anchor, as the paper trains: distinct anchors from the whole replay."""
+        """One random partner per anchor, as the paper trains: distinct anchors from the whole replay."""
         s, n, sizes = self.settings, self.n, np.array(samples.sizes)
         starts, size_of = np.repeat(np.cumsum(sizes) - sizes, sizes), np.repeat(sizes, sizes)
         count = min(s.minibatch, len(samples.v))

@@ -134,7 +134,7 @@ def conjugate_gradients(search: Search) -> None:
 
 
 # Table 2 with networks that two cores can train. The paper's 60 minibatches of 1024 after each of 300 batches are, for
-# the authors' fc network, 1e14 multiplications a run: over an hour at 2e10 a second, and the spline network has more.
+# the authors' fc network, 1e14 multiplications per run: over an hour at 2e10 per second; the spline network has more.
 _AFFORDABLE: dict[str, Any] = {"minibatch": 256, "training_steps": 10}
 _FC = _AFFORDABLE | {"model": "fc", "hidden": (256, 256)}
 _SPLINE = _AFFORDABLE | {"model": "spline", "splines": 8, "width": 128, "aggregation": "average"}
