@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 from scipy.stats import rankdata
@@ -12,30 +11,30 @@ from . import authors, metrics
 from .ablations import ABLATIONS, ablation
 from .algorithms import ALGORITHMS, is_ours
 from .evidence import (
-    CONTRARY,
     ENOUGH,
-    HELD,
     NO_DATA,
-    NOT_TESTED,
     Conditions,
     Evidence,
     Verdict,
     closer,
     decide,
     gain,
+    gains_with_time,
+    improves,
     least_budget,
     shared_budget,
     signed,
     solved,
 )
 from .metrics import Results
-from .page import points
 
 TABLE_1 = ("egl-table1-spline", "egl-table1-fc", "egl-paper", "egl-paper-fc", "egl-authors")
 """The paper's algorithm 3 with the paper's settings: its table 1, or what its authors' runs did."""
 
 BASELINES = ("nelder-mead", "slsqp", "powell", "cg", "cobyla", "bfgs", "cma")
-"""The paper's beside IGL, sec. 5.1."""
+"""The paper's, sec. 5.1; IGL has claims of its own."""
+
+_STAGES = ((1 / 8, 1 / 4), (1 / 4, 1 / 2), (1 / 2, 1.0))  # shares of the budget: what "all the way" is read as
 
 _ABSENT = "not run on the same problems with the same budget: {}"
 
@@ -47,11 +46,6 @@ def igl_beside(subject: str) -> str:
     return "igl-spline" if subject == "egl-spline" else "igl-fc"
 
 
-def baselines(subject: str) -> tuple[str, ...]:
-    """The paper's baselines, IGL with the settings of the subject."""
-    return (*BASELINES, igl_beside(subject))
-
-
 # Claims about EGL against other methods
 
 
@@ -60,8 +54,9 @@ def _listed(dimensions: Iterable[int]) -> str:
 
 
 def _paired(results: Results, subject: str, n: int) -> Results:
-    """The paper's comparison: the subject and the paper's baselines on bbob, none with more evaluations than it."""
-    return _as_long(results.select(suite="bbob", algorithm=(subject, *baselines(subject)), dimension=n), subject)
+    """The paper's comparison on bbob: the subject, baselines and IGL, none with more evaluations than the subject."""
+    names = (subject, *BASELINES, igl_beside(subject))
+    return _as_long(results.select(suite="bbob", algorithm=names, dimension=n), subject)
 
 
 def _as_long(runs: Results, subject: str) -> Results:
@@ -86,7 +81,7 @@ def beats_all(subject: str, conditions: Conditions, results: Results) -> Verdict
     dimensions = _dimensions(results, subject)
     for n in dimensions:
         runs = _paired(results, subject, n)
-        for b in baselines(subject):
+        for b in BASELINES:
             pair = solved(runs, subject, b, "compared", f"{n}-D")
             found += pair
             if not pair:
@@ -109,9 +104,9 @@ def gap_grows(subject: str, conditions: Conditions, results: Results) -> Verdict
         names = tuple(
             a
             for a, part in runs.by("algorithm")
-            if mine <= set(part.problems()[0]) and shared_budget(runs, (subject, a))
+            if a in (subject, *BASELINES) and mine <= set(part.problems()[0]) and shared_budget(runs, (subject, a))
         )
-        absent |= set(baselines(subject)) - set(names)
+        absent |= set(BASELINES) - set(names)
         table = metrics.score_table(runs, metrics.success(runs).astype(float), names).complete()
         rivals = [k for k, name in enumerate(names) if name != subject]
         if rivals and table.problems:
@@ -158,26 +153,21 @@ def crossing(subject: str, conditions: Conditions, results: Results) -> Verdict:
 
 
 def goes_on(subject: str, conditions: Conditions, results: Results) -> Verdict:
-    """Share of 40-D problems that improve in the second half of the budget, or are solved to COCO's last target."""
-    runs = _paired(results, subject, 40)
+    """The subject improves on most of the 40-D problems that it has not solved yet, in each stage of the run."""
+    runs = results.select(suite="bbob", algorithm=subject, dimension=40)
     end = shared_budget(runs, (subject,))
-    if not end:
-        return decide([], conditions)
-    early, late = metrics.gap_at(runs, [end / 2, end]).T
-    score = ((late < early) | (late <= metrics.TARGETS[-1])).astype(float)
+    return decide([e for s, t in _STAGES for e in improves(runs, subject, s * end, t * end)] if end else [], conditions)
+
+
+def settle(conditions: Conditions, results: Results) -> Verdict:
+    """Each baseline has stopped improving, in the second half, on most of the 40-D problems that it has not solved."""
+    runs = results.select(suite="bbob", algorithm=BASELINES, dimension=40)
     found = []
-    for b in (b for b in BASELINES if b in runs.algorithms):
-        if shared_budget(runs, (subject, b)) != end:
-            continue
-        try:
-            c = metrics.compare(runs, score, subject, b, np.random.default_rng(0))
-        except ValueError:
-            continue
-        words = (
-            f"{subject} {points(c.mean_a)} %, {b} {points(c.mean_b)} %: {signed(c.difference, c.low, c.high)} points"
-        )
-        found.append(Evidence(c.difference, c.low, c.high, c.problems, end, words))
-    return decide(found, conditions)
+    lacking = [b for b in BASELINES if shared_budget(runs, (b,)) < conditions.budget]
+    for b in (b for b in BASELINES if b not in lacking):
+        end = shared_budget(runs, (b,))
+        found += improves(runs, b, end / 2, end, sign=-1.0)
+    return decide(found, conditions, lacking=f"without the paper's budget: {', '.join(lacking)}" if lacking else "")
 
 
 def state_of_the_art(subject: str, conditions: Conditions, results: Results) -> Verdict:
@@ -225,15 +215,10 @@ def better(
 
 
 def late_help(conditions: Conditions, results: Results) -> Verdict:
-    """The trust region helps at the end of the budget, and not yet after a tenth of it."""
+    """The trust region's help, the logarithm of the ratio of gaps, is larger at the end than after a tenth."""
     runs, names = _ablation(results, "networks"), ("networks-fc-tr-om", "networks-fc-om")
     end = shared_budget(runs, names)
-    early, late = (closer(runs, *names, s * end) if end else [] for s in (0.1, 1.0))
-    verdict = decide(late, conditions)
-    if verdict.word == HELD and early[0].low > 0:
-        word = CONTRARY if conditions.met(early[0]) else NOT_TESTED
-        return replace(verdict, word=word, figures=f"{verdict.figures[:-1]}; it helps early too: {early[0].words}.")
-    return verdict
+    return decide(gains_with_time(runs, *names, (0.1 * end, end)) if end else [], conditions)
 
 
 def spline_beats_fc(conditions: Conditions, results: Results) -> Verdict:
@@ -257,16 +242,14 @@ def radius(function: int, a: str, conditions: Conditions, results: Results) -> V
     return decide(closer(runs, a, "epsilon-0.1", end) if end else [], conditions)
 
 
-def high_dimension(a: str, others: Sequence[str], conditions: Conditions, results: Results) -> Verdict:
-    """Variant a closer to the optimum than each of the others on the 784-D problems, at the smaller budget."""
-    runs = results.select(suite="coco-784", algorithm=(a, *others))
-    found = []
-    for b in others:
-        ends = [shared_budget(runs, (name,)) for name in (a, b)]
-        end = ends[0] if ends[0] == ends[1] else metrics.stored_before(min(ends)) if min(ends) else 0
-        found += closer(runs, a, b, end) if end else []
-    absent = sorted({a, *others} - set(runs.algorithms))
-    return decide(found, conditions, lacking=f"not run: {', '.join(absent)}" if found and absent else "")
+def high_dimension(a: str, b: str, share: float, conditions: Conditions, results: Results) -> Verdict:
+    """Variant a closer to the optimum than b on the 784-D problems, after a share of the smaller budget."""
+    runs = results.select(suite="coco-784", algorithm=(a, b))
+    ends = [shared_budget(runs, (name,)) for name in (a, b)]
+    end = share * min(ends)
+    if ends[0] != ends[1]:  # at the last moment that the traces of both hold
+        end = metrics.stored_before(end) if end else 0
+    return decide(closer(runs, a, b, end) if end else [], conditions)
 
 
 def cone_gain(conditions: Conditions, results: Results) -> Verdict:

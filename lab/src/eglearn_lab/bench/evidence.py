@@ -120,6 +120,43 @@ def closer(results: Results, a: str, b: str, t: float) -> list[Evidence]:
     return [Evidence(d, low, high, len(table), least_budget(results, (a, b)), words)]
 
 
+def improves(results: Results, name: str, early: float, late: float, *, sign: float = 1.0) -> list[Evidence]:
+    """Share of the problems unsolved at one moment on which the gap falls by more than 1 % until the other, minus half.
+
+    Unsolved is a gap above COCO's last target. ``sign`` -1 if the claim is that it does not fall.
+    """
+    before, after = metrics.gap_at(results, [early, late]).T
+    left = results.mask(algorithm=name) & (before > metrics.TARGETS[-1])
+    if not left.any():
+        return []
+    falls = (after < 0.99 * before).astype(float)[left]
+    shares = metrics.score_table(results.where(left), falls, (name,)).complete().column(name)
+    interval = metrics.bootstrap_mean(shares, np.random.default_rng(0))
+    share, low, high = (float(v) for v in (interval.estimate, interval.low, interval.high))
+    span = f"from {early:,.0f} to {late:,.0f} evaluations"
+    words = f"{span} {name} improves on {points(share)} % ({points(low)} to {points(high)}) of what it has not solved"
+    low, high = sorted((sign * (low - 0.5), sign * (high - 0.5)))
+    return [Evidence(sign * (share - 0.5), low, high, len(shares), least_budget(results, (name,)), words)]
+
+
+def gains_with_time(results: Results, a: str, b: str, at: tuple[float, float]) -> list[Evidence]:
+    """The logarithm (base 10) of b's gap over a's at the second moment minus that at the first.
+
+    Positive if a's lead grows. Gaps below COCO's last target count as that.
+    """
+    gaps = np.log10(np.maximum(metrics.gap_at(results, at), metrics.TARGETS[-1]))
+    table = metrics.score_table(results, gaps, (a, b)).complete()
+    if not table.problems:
+        return []
+    leads = table.column(b) - table.column(a)  # (problems, 2)
+    interval = metrics.bootstrap_mean(leads[:, 1] - leads[:, 0], np.random.default_rng(0))
+    d, low, high = (float(v) for v in (interval.estimate, interval.low, interval.high))
+    first, second = leads.mean(axis=0)
+    text = f"decades by which {a} is lower than {b}: {first:+.2f} after {at[0]:,.0f} evaluations, {second:+.2f} after "
+    words = f"{text}{at[1]:,.0f}, difference {d:+.2f} ({low:.2f} to {high:.2f})"
+    return [Evidence(d, low, high, len(leads), least_budget(results, (a, b)), words)]
+
+
 def gain(results: Results, a: str, reference: str, *, sign: float = 1.0) -> list[Evidence]:
     """The paper's gain of fig. 4d at the end of the budget, 1 - mean distance of a / that of the reference.
 

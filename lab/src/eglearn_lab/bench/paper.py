@@ -12,7 +12,7 @@ from ..plots import Canvas
 from . import markdown, metrics, paper_elsewhere, paper_figures
 from .claims import SUBJECTS, Claim, judge
 from .evidence import CONTRARY, HELD, VERDICTS, Verdict
-from .page import Block, Cell, Chapter, Code, Items, Page, Picture, Section, Table, short
+from .page import Block, Cell, Chapter, Code, Items, Page, Picture, Section, Table, points, short
 from .paper_figures import OURS, comparable
 from .report_ablations import ablation_parts
 from .report_data import Loaded, Source, load
@@ -46,6 +46,11 @@ STANDS = (
     ("egl-constant:", "the closed form with our default zoom."),
 )
 """Who stands for the paper's EGL."""
+
+_FACTS = (
+    "Explicit Gradient Learning (Sarafian, Sinay et al., ICML 2020) learns the gradient of a function from samples and "
+    "follows it. This page draws the paper's figures again from our own runs and judges each claim beside them."
+)
 
 _DEPENDS = "both, depending on who stands for EGL"
 
@@ -104,32 +109,62 @@ def make_page(loaded: Loaded, folder: Path, experiments: Path) -> Page:
     ]
     glance = Section("The claims about the benchmarks", (_glance(judged), Items(STANDS), RULE))
     chapters = [Chapter("At a glance", (glance,)), *(c for c in chapters if c.sections)]
-    return Page("The paper, figure by figure", _facts(judged, (*latent, *small)), Items(()), tuple(chapters))
+    brief = Items((*_counted(judged, (*latent, *small)), *_in_brief(results)))
+    return Page("The paper, figure by figure", _FACTS, brief, tuple(chapters))
 
 
-def _facts(judged: Judged, elsewhere: Sequence[Section]) -> str:
+def _counted(judged: Judged, elsewhere: Sequence[Section]) -> list[tuple[str, str]]:
+    """How many claims have which verdict."""
     words = Counter(_overall(verdicts) for verdicts in _by_text(judged).values())
     told = ", ".join(f"{words[word]} {word}" for word in (*VERDICTS, _DEPENDS) if words[word])
     held, others = paper_elsewhere.held(elsewhere)
-    more = (
-        f" Of {others} on theory, small pictures and latent spaces: {held} hold, the rest are not settled."
-        if others
-        else ""
-    )
-    return (
-        "Explicit Gradient Learning (Sarafian, Sinay et al., ICML 2020) learns the gradient of a function from samples "
-        "and follows it. This page draws the paper's figures again from our own runs and judges each claim beside "
-        f"them. Of the paper's {words.total()} claims about benchmarks: {told}.{more}"
-    )
+    small = f" Of {others} on theory, small pictures and latent spaces, {held} hold; the rest are not settled."
+    return [("The claims:", f"of {words.total()} about benchmarks, {told}.{small if others else ''}")]
+
+
+def _in_brief(results: Results) -> list[tuple[str, str]]:
+    """The answers to what a reader asks first, from the runs in 40-D that can be compared."""
+    runs = comparable(results, 40)
+    best, lines = _best(runs), []
+    for question, a, b in (
+        ("Is it better than CMA-ES?", best, "cma"),
+        ("Is it better to learn gradients than values?", "egl-fc", "igl-fc"),
+        ("Does it take a network?", "egl-fc", "egl-planned"),
+    ):
+        if a is not None and {a, b} <= set(runs.algorithms):
+            lines.append((question, _duel(runs, a, b)))
+    return lines
+
+
+def _best(runs: Results) -> str | None:
+    """Who of the paper's algorithm 3 ends closest."""
+    names = [a for a in OURS if a in runs.algorithms and a.startswith("egl-")]
+    return min(names, key=lambda a: _mean_distance(runs, a), default=None)
+
+
+def _duel(runs: Results, a: str, b: str) -> str:
+    """Two algorithms in 40-D: problems solved, what is left of the first gap, and who ends lower."""
+    strict = metrics.success(runs, reference="optimum").astype(float)
+    distance = metrics.scaled_distance(runs, [paper_figures.BUDGET], reference="optimum")[:, 0]
+    ends = metrics.score_table(runs, np.maximum(runs["best_gap"], metrics.TARGETS[-1]), (a, b)).complete().values
+    told = [
+        f"{name} solves {points(float(strict[mine].mean()))} % and leaves {short(float(distance[mine].mean()))} of the "
+        "first gap"
+        for name in (a, b)
+        for mine in [runs.mask(algorithm=name)]
+    ]
+    lower, higher = int((ends[:, 0] < ends[:, 1]).sum()), int((ends[:, 0] > ends[:, 1]).sum())
+    return f"In 40-D, {', '.join(told)}; of {len(ends)} problems {a} ends lower on {lower}, {b} on {higher}."
 
 
 def _glance(judged: Judged) -> Table:
-    """The verdict on each claim."""
+    """The verdict on each claim, those that are settled first."""
     rows = []
-    for text, verdicts in _by_text(judged).items():
+    order = (HELD, CONTRARY, _DEPENDS, *(word for word in VERDICTS if word not in (HELD, CONTRARY)))
+    for text, verdicts in sorted(_by_text(judged).items(), key=lambda item: order.index(_overall(item[1]))):
         place = next(c.place for c, _ in judged if c.text.startswith(text))
-        rows.append((Cell(text), Cell(place), _verdict(verdicts)))
-    return Table("", ("the paper", "where", "verdict"), tuple(rows), words=True)
+        rows.append((Cell(text), _verdict(verdicts), Cell(place)))
+    return Table("", ("the paper", "verdict", "where"), tuple(rows), words=True)
 
 
 def _overall(verdicts: Sequence[tuple[str, Verdict]]) -> str:
@@ -186,10 +221,9 @@ def with_the_budget(results: Results) -> Results:
 def _use(results: Results, folder: Path) -> list[Section]:
     """Where EGL ends ahead of CMA-ES and where behind, by COCO's groups, and who solves how much."""
     runs = comparable(results, 40)
-    names = [a for a in OURS if a in runs.algorithms]
-    if not names or "cma" not in runs.algorithms:
+    best = _best(runs)
+    if best is None or "cma" not in runs.algorithms:
         return []
-    best = min((a for a in names if a.startswith("egl-")), key=lambda a: _mean_distance(runs, a), default=names[0])
     picture = paper_figures.by_kind(results, best, folder)
     problems = len(runs.problems()[0])
     blocks: list[Block] = [*_told(runs, best), *([picture] if picture else []), _standing(runs)]
