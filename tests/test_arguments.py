@@ -1,9 +1,11 @@
 """minimize(): what it is called with, and what it says at the end."""
 
+import inspect
+
 import numpy as np
 import pytest
 
-from eglearn import Status, minimize
+from eglearn import EGL, AutoEGL, Status, minimize, names
 
 
 def f(x):
@@ -47,6 +49,74 @@ def test_wrong_arguments_are_named_before_anything_is_evaluated(wrong, said):
     with pytest.raises((TypeError, ValueError), match=said):
         minimize(lambda x: calls.append(x) or 1.0, **{"bounds": BOX, "budget": 100} | wrong)
     assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        *((name, "use budget, the number of evaluations") for name in ("maxiter", "maxfev", "maxfevals", "n_trials")),
+        ("sigma0", "use scale"),
+        ("popsize", "use width"),
+        ("tol", "use ftol"),
+        ("tolx", "use xtol"),
+        ("ftarget", "use target"),
+        ("rng", "use seed"),
+        ("n_jobs", "use workers"),
+        ("method", "use algorithm"),
+        ("disp", "use progress"),
+        ("jac", "eglearn uses no derivatives"),
+        ("constraints", "bounds are the only constraints"),
+        ("options", "pass each option as an argument"),
+        ("callbck", "did you mean callback?"),
+        ("nonsense", "it has fun, bounds, x0, args, budget"),
+    ],
+)
+def test_names_of_other_tools_lead_to_ours(name, said):
+    with pytest.raises(TypeError, match=f"^minimize.. has no argument '{name}': ") as error:
+        minimize(f, BOX, budget=10, **{name: 1})
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize("ours", sorted({*names._OURS, *names._FOREIGN.values()}))
+def test_the_names_that_are_advised_exist(ours):
+    assert ours in inspect.signature(minimize).parameters
+    assert names._WHAT[ours]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: minimize(f, BOX), "needs budget, the number of evaluations, such as budget=1000"),
+        (lambda: minimize(f, x0=[0] * 3, budget=9), "needs bounds, such as"),
+        (lambda: minimize(f, BOX, None, (), 100), "takes only fun, bounds, x0, args by position"),
+        (
+            lambda: minimize(f, [0, 0, 0], budget=9),
+            "bounds of length 3 are one point, not pairs",
+        ),
+        (lambda: AutoEGL(BOX), "AutoEGL.. needs budget"),
+        (lambda: AutoEGL(BOX, budget=9, maxfevals=9), "AutoEGL.. has no argument 'maxfevals': use budget"),
+        (lambda: AutoEGL(BOX, budget=9, tolfun=9), "that is ftol of eglearn.minimize; by ask and tell, it is up to"),
+        (lambda: AutoEGL(BOX, budget=9, method="egl"), "each algorithm has a class"),
+        (lambda: EGL(BOX, budget=9, epsilon=0.1), r"it is a setting, pass settings=EGLSettings\(epsilon=...\)"),
+    ],
+)
+def test_missing_and_misplaced_arguments_get_one_sentence(call, said):
+    with pytest.raises((TypeError, ValueError), match=said):
+        call()
+
+
+def test_a_result_is_shown_in_lines_that_fit_on_a_page():
+    result = minimize(f, BOX, budget=30)
+    lines = str(result).splitlines()
+    assert lines[0] == "   message: The budget of 30 evaluations is used."
+    assert [line.split(":")[0].strip() for line in lines] == [
+        *("message", "success", "status", "fun", "x", "x_favorite", "nfev", "budget", "nit", "n_failed", "progress"),
+        "history",
+    ]
+    assert repr(result) == str(result)
+    many = minimize(f, [(-5, 5)] * 300, budget=9)
+    assert max(map(len, str(many).splitlines())) <= 120
+    assert len(str(many).splitlines()) < 30
 
 
 def test_numbers_may_come_in_any_type():

@@ -17,6 +17,7 @@ from .box import Box, make_box
 from .environment import differing, environment
 from .failures import Failures
 from .learning.values import ENTERS
+from .names import explained
 from .narration import doing
 from .open_points import SAME_POINT, OpenPoint, OpenPoints, checked
 from .result import Status
@@ -50,6 +51,7 @@ class AskTell:
     """The algorithm's name in ``eglearn.algorithms.ALGORITHMS``."""
     search_class: ClassVar[type[Search]]
 
+    @explained
     def __init__(
         self,
         bounds: Any,

@@ -269,6 +269,10 @@ def low_high(bounds: Any, x0: Array | None) -> tuple[Array, Array]:
         low = np.array([_number(p, -np.inf) for p in pairs[0]])
         high = np.array([_number(p, np.inf) for p in pairs[1]])
         return low, high
+    if not any(isinstance(p, list) for p in pairs):
+        raise ValueError(
+            f"bounds of length {len(pairs)} are one point, not pairs (low, high); the order is fun, bounds, x0"
+        )
     raise ValueError(
         f"bounds of length {len(pairs)} are neither one (low, high) pair for each coordinate nor a "
         "(low, high) pair of arrays of equal length"

@@ -14,6 +14,7 @@ import numpy as np
 from ._typing import Array, Mask
 from .arguments import check_path
 from .evaluation.base import Outcome
+from .result import counted
 from .store import History
 from .store.errors import understood
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 KEPT_NUMBERS = 4_000_000
 """Coordinates of points that a history keeps, 8 bytes each."""
+_FIRST_ROWS = 64
 _TEXTS = 1000  # different errors, and different workers, that are kept; all others have one text
 GIVEN = "known"
 """The worker of points that were known before the run."""
@@ -67,9 +69,8 @@ class RunHistory:
         """When the run was begun and continued, in seconds since 1970."""
         self._room = max(1, numbers // max(1, len(low)))
         self._stride = 1
-        self._points: list[Array] = []
-        self._kept: list[int] = []
-        self._improved: list[bool] = []
+        self._points = np.empty((_FIRST_ROWS, len(low)))  # rows beyond the number of those kept are not filled yet
+        self._kept, self._improved = array("q"), array("b")
         self._best = -1
         self._y, self._seconds, self._time = array("d"), array("d"), array("d")
         self._index, self._attempts = array("q"), array("q")
@@ -89,11 +90,15 @@ class RunHistory:
         self._attempts.append(outcome.attempts)
         self._error.append(-1 if outcome.error is None else self._number_of(0, outcome.error))
         self._worker.append(self._number_of(1, outcome.worker))
-        improved = good and (self._best < 0 or y < self._y[self._best])
+        improved = good and bool(self._best < 0 or y < self._y[self._best])
         if improved:
             self._best = number
         if x is not None and (improved or number % self._stride == 0):
-            self._points.append(np.array(x, dtype=np.float64))
+            row = len(self._kept)
+            if row == len(self._points):
+                more = np.empty((min(row, self._room + 1 - row), self._points.shape[1]))
+                self._points = np.concatenate((self._points, more))
+            self._points[row] = x
             self._kept.append(number)
             self._improved.append(improved)
             if len(self._kept) > self._room:
@@ -116,7 +121,7 @@ class RunHistory:
 
     def _thin(self) -> None:
         """Make room: of ordinary points every second goes, and of improvements too if they are most of what is left."""
-        kept, up = np.array(self._kept), np.array(self._improved)
+        kept, up = np.array(self._kept), np.array(self._improved, dtype=bool)
         if (kept % self._stride == 0).sum() > self._room // 4:
             self._stride = min(2 * self._stride, 2**62)
         regular = kept % self._stride == 0
@@ -124,8 +129,8 @@ class RunHistory:
             up[np.flatnonzero(up)[::2]] = False
         stay = regular | up if (regular | up).sum() < self._room else np.zeros(len(kept), dtype=bool)
         stay |= kept == self._best
-        self._points = [self._points[i] for i in np.flatnonzero(stay)]
-        self._kept, self._improved = kept[stay].tolist(), up[stay].tolist()
+        self._points = self._points[: len(kept)][stay]
+        self._kept, self._improved = array("q", kept[stay].tobytes()), array("b", up[stay].tobytes())
 
     # --- what is read -------------------------------------------------------------------------------------------
 
@@ -134,7 +139,7 @@ class RunHistory:
 
     def __repr__(self) -> str:
         lowest = math.nan if self._best < 0 else self._y[self._best]
-        return f"<history of {len(self)} evaluations, {int(self.failed.sum())} failed, lowest value {lowest:g}>"
+        return f"<{counted(len(self), 'evaluation')}, {int(self.failed.sum())} failed, lowest value {lowest:g}>"
 
     @property
     def y(self) -> Array:
@@ -158,7 +163,7 @@ class RunHistory:
     @property
     def points(self) -> Array:
         """The points that were kept, one per row."""
-        return np.array(self._points, dtype=np.float64).reshape(-1, len(self.low))
+        return self._points[: len(self._kept)].copy()
 
     @property
     def kept(self) -> Array:

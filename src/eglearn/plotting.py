@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ._typing import Array
 
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
 _BLUE, _RED, _GREY = "#0072B2", "#D55E00", "#999999"
 _COLOURS = "viridis_r"  # dark: low values
 _FITTING = {"parallel": 12, "slices": 12, "pairs": 5}  # coordinates that fit
-_PARALLEL, _TIMELINE = 300, 5000  # of a picture with parallel coordinates, and of one over time
+_PARALLEL, _SHOWN = 300, 5000  # points of a picture with parallel coordinates, and of all others
 _WIDE_RANGE = 50.0  # from here on a logarithmic axis
 
+Numbers = npt.NDArray[np.intp]
 Picture = Callable[["RunHistory", list[int], list[str]], Any]
 
 
@@ -51,11 +53,15 @@ def _convergence(history: RunHistory, chosen: list[int], names: list[str]) -> An
     axes = _figure(1, 1, 6.4, 4.0)[0, 0]
     number = _numbers(history)
     lowest, y, failed = history.best_so_far(), history.y, history.failed & (number > 0)
-    axes.plot(number, y, ".", color=_GREY, markersize=2, alpha=0.5, label="value", rasterized=True)
-    axes.step(number, lowest, where="post", color=_BLUE, linewidth=1.8, label="lowest so far")
+    shown = _some(np.flatnonzero(np.isfinite(y)))
+    axes.plot(number[shown], y[shown], ".", color=_GREY, markersize=2, alpha=0.5, label="value", rasterized=True)
+    steps = np.flatnonzero(np.diff(lowest, prepend=np.nan, append=np.nan)[:-1] != 0)  # all others repeat one
+    steps = np.append(steps, len(lowest) - 1)
+    axes.step(number[steps], lowest[steps], where="post", color=_BLUE, linewidth=1.8, label="lowest so far")
     if failed.any():
+        those = number[_some(np.flatnonzero(failed))]
         axes.plot(
-            number[failed], np.full(failed.sum(), 0.02), "|", color=_RED, transform=axes.get_xaxis_transform(),
+            those, np.full(len(those), 0.02), "|", color=_RED, transform=axes.get_xaxis_transform(),
             label=f"failed ({failed.sum():,})", markersize=4,
         )  # fmt: skip
     _value_axis(axes.yaxis, lowest[np.isfinite(lowest)], y)
@@ -138,24 +144,29 @@ def _pairs(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
 
 def _timeline(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
     """Evaluations over time: who worked when, and how many were done."""
-    end, seconds, failed, worker = history.elapsed, history.seconds, history.failed, np.array(history.worker)
+    from matplotlib.collections import PolyCollection
+
+    end, seconds, failed, worker = history.elapsed, history.seconds, history.failed, history.worker
     known = np.flatnonzero(np.isfinite(end) & np.isfinite(seconds))
     if not len(known):
         raise ValueError("the times of the evaluations are not known: there is nothing to plot over time")
-    workers = sorted(set(worker[known].tolist()))
+    workers = sorted({worker[i] for i in known})
     all_axes = _figure(2, 1, 7.2, 3.6 + min(6.0, 0.22 * len(workers)), sharex=True)
     above, below = all_axes[:, 0]
-    above.plot(np.sort(end[known]), np.arange(1, len(known) + 1), color=_BLUE)
+    done = _some(np.arange(len(known)))
+    above.plot(np.sort(end[known])[done], done + 1, color=_BLUE)
     above.set_ylabel("evaluations done")
-    shown = known[:: max(1, len(known) // _TIMELINE)]
+    shown = _some(known)
     row = np.array([workers.index(worker[i]) for i in shown])
     for kind, colour in ((False, _BLUE), (True, _RED)):
         some = failed[shown] == kind
-        which = shown[some]
-        below.barh(
-            row[some], seconds[which], left=end[which] - seconds[which], height=0.8, color=colour,
-            linewidth=0, alpha=0.7, label="failed" if kind else None,
-        )  # fmt: skip
+        right, up = end[shown[some]], row[some]
+        left = right - seconds[shown[some]]
+        corners = [(left, up - 0.4), (right, up - 0.4), (right, up + 0.4), (left, up + 0.4)]
+        bars = PolyCollection(list(np.moveaxis(np.array(corners), 2, 0)), color=colour, linewidth=0.4, alpha=0.7)
+        bars.set_label("failed" if kind else "")
+        below.add_collection(bars)
+    below.autoscale()
     few = len(workers) <= 24
     below.set_yticks(
         range(len(workers)) if few else [], [w if len(w) <= 24 else f"...{w[-21:]}" for w in workers] if few else []
@@ -193,11 +204,18 @@ def _numbers(history: RunHistory) -> Array:
     return np.maximum(np.arange(len(history)) - known + 1, 0)
 
 
+def _some(numbers: Numbers) -> Numbers:
+    """All of them or, if there are too many for a picture, some evenly, the first and the last among them."""
+    places = np.linspace(0, len(numbers) - 1, min(len(numbers), _SHOWN)).round().astype(np.intp)
+    return numbers.take(np.unique(places))
+
+
 def _points(history: RunHistory) -> tuple[Array, Array]:
-    """Points that were kept and have a value, and their values."""
+    """Points that were kept and have a value, and their values; of many some evenly, and the best."""
     y = history.y[history.kept]
-    good = np.isfinite(y)
-    return history.points[good], y[good]
+    good = np.flatnonzero(np.isfinite(y))
+    shown = np.union1d(_some(good), good[np.argmin(y[good])])
+    return history.points[shown], y[shown]
 
 
 def _limits(history: RunHistory, x: Array, chosen: list[int]) -> tuple[Array, Array]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ._typing import Array
 
 if TYPE_CHECKING:
@@ -115,10 +117,27 @@ class Result:
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
-    def __str__(self) -> str:
-        width = max(map(len, self.keys()))
-        shown = {name: self[name] for name in self} | {"status": f"{self.status} ({self.status.name})"}
-        return "\n".join(f"{name:>{width}}: {value}" for name, value in shown.items())
+    def __repr__(self) -> str:
+        """One line per field, the message first, as in SciPy."""
+        names = dict.fromkeys(("message", "success", "status", "fun", *self.keys()))
+        shown = {name: _shown(self[name]) for name in names} | {"status": f"{self.status} ({self.status.name})"}
+        if self.history is not None:
+            shown["history"] = repr(self.history)
+        width = max(map(len, shown))
+        return "\n".join(f"{name:>{width}}: {_LINE.join(text.splitlines())}" for name, text in shown.items())
+
+
+_LINE = "\n" + " " * 12
+_MANY = 100  # of more coordinates, the first and last three are shown
+
+
+def _shown(value: Any) -> str:
+    """A field for people, in lines that fit on a page."""
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, max_line_width=100, threshold=_MANY, formatter={"float_kind": "{:.9g}".format})
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(item)}" for name, item in value.items())
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
 def describe(

@@ -23,6 +23,7 @@ from .evaluation import Command, make_evaluator
 from .evaluation.interrupts import calls, handled, keeps, pending
 from .history import RunHistory
 from .loop import RunLoop, WorkersLost
+from .names import explained
 from .narration import Narrator
 from .objective import as_function, identified
 from .progress import ProgressBar
@@ -38,6 +39,7 @@ Callback = Callable[..., Any]
 _LOG = logging.getLogger("eglearn")
 
 
+@explained
 @keeps
 def minimize(
     fun: Callable[[Any], Any] | str | Command,
