@@ -85,7 +85,8 @@ def decide(found: Sequence[Evidence], conditions: Conditions, *, lacking: str = 
         word = CONTRARY if conditions.met(contrary[0]) else NOT_TESTED
     elif few >= ENOUGH and all(e.low > 0 for e in found) and not lacking:
         word = HELD
-    words = [e.words for e in sorted(found, key=lambda e: e.high)[:shown]]
+    # Contrary ones first, the clearest before; of the others first what is farthest from the claimed side.
+    words = [e.words for e in sorted(found, key=lambda e: (e.high >= 0, e.high if e.high < 0 else e.low))[:shown]]
     if len(found) > shown:
         ahead, behind = sum(e.low > 0 for e in found), sum(e.high < 0 for e in found)
         words[0] = f"of {len(found)} comparisons {ahead} as claimed, {behind} contrary; least favourable: {words[0]}"

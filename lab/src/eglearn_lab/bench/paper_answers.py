@@ -1,0 +1,150 @@
+"""What the paper's method is good for, in 40-D and by dimension: answers for the page about the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from . import metrics, paper_figures
+from .page import Block, Cell, Section, Table, points, short
+from .paper_figures import OURS, comparable
+from .result_table import Results
+from .tables import GROUPS
+
+SHOWN_BESIDE = {"cma": "one CMA-ES run (`cma`)", "slsqp": "`slsqp`", "bipop-cma": "CMA-ES with restarts (`bipop-cma`)"}
+"""Of the paper's baselines the two that solve most; and what it did not compare with."""
+
+
+def in_brief(results: Results) -> list[tuple[str, str]]:
+    """The answers to what a reader asks first, from the runs in 40-D that can be compared."""
+    runs = comparable(results, 40)
+    best, lines = _best(runs), []
+    for question, a, b in (
+        ("Is it better than CMA-ES?", best, "cma"),
+        ("Is it better to learn gradients than values?", "egl-fc", "igl-fc"),
+        ("Does it take a network?", "egl-fc", "egl-planned"),
+    ):
+        if a is not None and {a, b} <= set(runs.algorithms):
+            lines.append((question, _duel(runs, a, b)))
+    return lines
+
+
+def solved(results: Results) -> list[Section]:
+    """Problems solved in each dimension: the paper's algorithms 3 and 1, the best of its baselines, and restarts."""
+    names = (*OURS, *SHOWN_BESIDE)
+    runs = results.select(suite="bbob", algorithm=names, budget=paper_figures.BUDGET)
+    shares: dict[str, dict[int, float]] = {}
+    for n in np.unique(runs["dimension"]).tolist():
+        here = comparable(results, n)
+        if not set(here.algorithms) & set(OURS):
+            continue
+        problems, index = runs.problems()
+        part = runs.where(np.isin(index, [k for k, p in enumerate(problems) if p in set(here.problems()[0])]))
+        score = metrics.success(part, reference="optimum").astype(float)
+        for name in (a for a in names if len(part.select(algorithm=a).problems()[0]) == len(here.problems()[0])):
+            shares.setdefault(name, {})[n] = float(score[part.mask(algorithm=name)].mean())
+    dims = sorted({n for found in shares.values() for n in found})
+    if not dims:
+        return []
+    most = {n: max(found.get(n, -1.0) for found in shares.values()) for n in dims}
+    rows = [
+        (Cell(SHOWN_BESIDE.get(name, name)), *(
+            Cell(f"{100 * found[n]:.0f}", best=found[n] == most[n]) if n in found else Cell("–") for n in dims
+        ))
+        for name, found in shares.items()
+    ]  # fmt: skip
+    title = (
+        "Problems solved within 150,000 evaluations in %, with the true optimum; the paper's test beside it in fig. 3"
+    )
+    return [Section("Problems solved", (Table(title, ("", *(f"{n}-D" for n in dims)), tuple(rows)),))]
+
+
+def _best(runs: Results) -> str | None:
+    """Who of the paper's algorithm 3 ends closest."""
+    names = [a for a in OURS if a in runs.algorithms and a.startswith("egl-")]
+    return min(names, key=lambda a: _mean_distance(runs, a), default=None)
+
+
+def _duel(runs: Results, a: str, b: str) -> str:
+    """Two algorithms in 40-D: problems solved, what is left of the first gap, and who ends lower."""
+    strict = metrics.success(runs, reference="optimum").astype(float)
+    distance = metrics.scaled_distance(runs, [paper_figures.BUDGET], reference="optimum")[:, 0]
+    ends = metrics.score_table(runs, np.maximum(runs["best_gap"], metrics.TARGETS[-1]), (a, b)).complete().values
+    told = [
+        f"{name} solves {points(float(strict[mine].mean()))} % and leaves {short(float(distance[mine].mean()))} of the "
+        "first gap"
+        for name in (a, b)
+        for mine in [runs.mask(algorithm=name)]
+    ]
+    lower, higher = int((ends[:, 0] < ends[:, 1]).sum()), int((ends[:, 0] > ends[:, 1]).sum())
+    return f"In 40-D, {', '.join(told)}; of {len(ends)} problems {a} ends lower on {lower}, {b} on {higher}."
+
+
+def use(results: Results, folder: Path) -> list[Section]:
+    """Where EGL ends ahead of CMA-ES and where behind, by COCO's groups, and who solves how much."""
+    runs = comparable(results, 40)
+    best = _best(runs)
+    if best is None or "cma" not in runs.algorithms:
+        return []
+    picture = paper_figures.by_kind(results, best, folder)
+    problems = len(runs.problems()[0])
+    blocks: list[Block] = [*_told(runs, best), *([picture] if picture else []), _standing(runs)]
+    return [Section(f"40 dimensions, 150,000 evaluations, {problems} problems", tuple(blocks))]
+
+
+def _mean_distance(runs: Results, name: str) -> float:
+    part = runs.select(algorithm=name)
+    return float(metrics.scaled_distance(part, [paper_figures.BUDGET], reference="optimum").mean())
+
+
+def _standing(runs: Results) -> Table:
+    """Of each algorithm: solved by both tests, distance, and solved by group."""
+    strict, paper = (metrics.success(runs, reference=r).astype(float) for r in ("optimum", "compared"))
+    distance = metrics.scaled_distance(runs, [paper_figures.BUDGET], reference="optimum")[:, 0]
+    functions = runs["function"]
+    groups = {name: np.isin(functions, k) for name, k in GROUPS.items() if np.isin(functions, k).any()}
+    rows = []
+    for name in sorted(runs.algorithms, key=lambda a: float(distance[runs.mask(algorithm=a)].mean())):
+        mine = runs.mask(algorithm=name)
+        solved = [paper[mine], strict[mine], *(strict[mine & group] for group in groups.values())]
+        cells = [Cell(name), Cell(f"{distance[mine].mean():.3f}"), *(Cell(f"{100 * s.mean():.0f}") for s in solved)]
+        rows.append(tuple(cells))
+    brief = {"ill-conditioned": "ill-cond.", "weak structure": "weak"}
+    header = ("algorithm", "distance", "paper's test", "optimum", *(brief.get(g, g) for g in groups))
+    title = (
+        "Mean scaled distance at the end, and problems solved in %, by the paper's test and with the true optimum; the "
+        "latter also by group"
+    )
+    return Table(title, header, tuple(rows))
+
+
+def _told(runs: Results, ours: str) -> list[Block]:
+    """By group of functions: who of the two ends closer."""
+    names = (ours, "cma")
+    distance = metrics.scaled_distance(runs, [paper_figures.BUDGET], reference="optimum")[:, 0]
+    table = metrics.score_table(runs, distance, names).complete()
+    functions = np.array([p.function for p in table.problems])
+    rows, better = [], dict[str, list[str]]()
+    for group, numbers in GROUPS.items():
+        mine = table.values[np.isin(functions, numbers)]
+        if not len(mine):
+            continue
+        (a, b), apart = mine.mean(axis=0), mine[:, 0] - mine[:, 1]
+        lower, higher = int((apart < 0).sum()), int((apart > 0).sum())
+        who = ours if lower > 2 * higher and a < b else "CMA-ES" if higher > 2 * lower and b < a else "neither"
+        better.setdefault(who, []).append(group)
+        rows.append((Cell(group), Cell(short(a), best=a < b), Cell(short(b), best=b < a), Cell(f"{lower} : {higher}")))
+    told = [f"{who} is clearly better on {_and(better[who])} functions" for who in (ours, "CMA-ES") if who in better]
+    told += [f"on {_and(better['neither'])} ones neither is"] if "neither" in better else []
+    header = ("functions", f"{ours} leaves", "one CMA-ES run leaves", "closer on")
+    return [
+        f"{'; '.join(told)}. The table has the share of the first gap that is left, the mean over problems; who is "
+        "better in the mean and closer on more than twice as many problems is called clearly better.",
+        Table("", header, tuple(rows)),
+    ]
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
