@@ -39,7 +39,7 @@ def test_the_page_shows_figures_verdicts_and_commands(tmp_path):
     assert "| Explicit learning beats indirect learning (IGL). | **held here (egl-fc)** |" in text
     assert "| So, too. | not settled |" in text
     assert "| EGL wins (sec. 5.2); here egl-fc. | **held here** | The cost of it is 0.1. That is so. |" in text
-    assert "Of 3 on theory, small pictures and latent spaces, 2 hold" in text
+    assert "Of 3 on theory, small pictures and latent spaces, 2 held here, 1 not settled." in text
     assert "**Is it better to learn gradients than values?** In 40-D, egl-fc solves 79.2 % and leaves 0.063" in text
     assert "of 24 problems egl-fc ends lower on 19, igl-fc on 5." in text
     assert "eglearn bench run --out results/coco/figure-3" in text

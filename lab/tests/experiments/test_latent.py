@@ -26,7 +26,7 @@ from eglearn_lab.experiments.latent import LatentCost, Networks, Target, bounds,
 from eglearn_lab.experiments.latent.__main__ import main as latent_main
 from eglearn_lab.experiments.latent.figures import best_so_far
 from eglearn_lab.experiments.latent.garments import SHIPPED
-from eglearn_lab.experiments.latent.page import _comparable, _settled, table, write_gallery
+from eglearn_lab.experiments.latent.page import _answer, _comparable, table, write_gallery
 from eglearn_lab.experiments.latent.searches import ALGORITHMS, Search, Spent
 from eglearn_lab.experiments.latent.silhouette import ATTRIBUTES, features, landmarks, thresholds, true_attributes
 from eglearn_lab.experiments.latent.space import LIMIT, N
@@ -297,11 +297,16 @@ def test_runs_that_differ_do_not_replace_the_others(tmp_path):
     assert [row["budget"] for row in _comparable(runs.load_rows(tmp_path))] == [40, 40, 40]
 
 
-def test_few_problems_settle_nothing():
-    clear = bootstrap_mean(np.array([1.0, 1.1, 1.2]), np.random.default_rng(0))
-    assert _settled(clear, 5) is None
-    assert _settled(clear, 6) is True
-    assert _settled(bootstrap_mean(np.array([-1.0, 1.0]), np.random.default_rng(0)), 6) is None
+def test_few_problems_settle_nothing_and_a_small_experiment_contradicts_nothing():
+    def word(values, problems):
+        return _answer("It wins.", "By 1.", bootstrap_mean(np.array(values), np.random.default_rng(0)), problems).word
+
+    assert word([1.0, 1.1, 1.2], 5) == word([-1.0, -1.1, -1.2], 5) == "not settled"
+    assert word([1.0, 1.1, 1.2], 6) == "holds"
+    assert word([-1.0, 1.0], 6) == "not settled"
+    assert word([-1.0, -1.1, -1.2], 6) == "not tested at this size"
+    contrary = _answer("It wins.", "By 1.", bootstrap_mean(np.array([-1.0, -1.1]), np.random.default_rng(0)), 6)
+    assert contrary.measured.startswith("By 1. That is the contrary, but")
 
 
 def test_table_counts_who_is_lowest():

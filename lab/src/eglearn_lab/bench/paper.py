@@ -119,10 +119,15 @@ def make_page(loaded: Loaded, folder: Path, experiments: Path) -> Page:
 def _counted(judged: Judged, elsewhere: Sequence[Section]) -> list[tuple[str, str]]:
     """How many claims have which verdict."""
     words = Counter(_overall(verdicts) for verdicts in _by_text(judged).values())
-    told = ", ".join(f"{words[word]} {word}" for word in (*VERDICTS, _DEPENDS) if words[word])
-    held, others = paper_elsewhere.held(elsewhere)
-    small = f" Of {others} on theory, small pictures and latent spaces, {held} hold; the rest are not settled."
-    return [("The claims:", f"of {words.total()} about benchmarks, {told}.{small if others else ''}")]
+    small = paper_elsewhere.verdicts(elsewhere)
+    more = f" Of {small.total()} on theory, small pictures and latent spaces, {_many(small)}." if small else ""
+    return [("The claims:", f"of {words.total()} about benchmarks, {_many(words)}.{more}")]
+
+
+def _many(words: Counter[str]) -> str:
+    """How many have which verdict; one that only the other pages know stands last."""
+    order = {word: k for k, word in enumerate((*VERDICTS, _DEPENDS))}
+    return ", ".join(f"{words[word]} {word}" for word in sorted(words, key=lambda w: order.get(w, len(order))))
 
 
 def _glance(judged: Judged) -> Table:

@@ -55,9 +55,7 @@ def solved(results: Results) -> list[Section]:
         ))
         for name, found in shares.items()
     ]  # fmt: skip
-    title = (
-        "Problems solved within 150,000 evaluations in %, with the true optimum; the paper's test beside it in fig. 3"
-    )
+    title = "Problems solved within 150,000 evaluations in %, true optimum; fig. 3 has the paper's test, too"
     return [Section("Problems solved", (Table(title, ("", *(f"{n}-D" for n in dims)), tuple(rows)),))]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -71,10 +72,11 @@ def _table(rows: Iterable[Sequence[str]]) -> Table:
     return Table("", header[: len(cells[0])] if cells else header[:2], tuple(cells), words=True)
 
 
-def held(sections: Sequence[Section]) -> tuple[int, int]:
-    """How many claims of these sections held, and how many there are."""
-    rows = [row for s in sections for block in s.blocks if isinstance(block, Table) for row in block.rows]
-    return sum(row[1].best for row in rows), len(rows)
+def verdicts(sections: Sequence[Section]) -> Counter[str]:
+    """How many claims of these sections have which verdict."""
+    return Counter(
+        row[1].text for s in sections for block in s.blocks if isinstance(block, Table) for row in block.rows
+    )
 
 
 def along_a_run(folder: Path) -> tuple[Section, ...]:

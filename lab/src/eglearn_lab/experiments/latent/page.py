@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,6 @@ from ..._typing import Array
 from ...bench.evidence import ENOUGH
 from ...bench.intervals import Interval, bootstrap_mean
 from ...runner import Row
-from ..base import Finding, verdict
 from .figures import draw_convergence, draw_found, draw_samples
 from .runs import load_rows
 from .searches import ALGORITHMS
@@ -27,6 +27,8 @@ _FEW = 4
 
 _CONTRARY = " That is the contrary, but with smaller networks and fewer problems than the paper's."
 
+_SMALLER = "not tested at this size"
+
 _WHAT = {
     "random": "random points of N(0, I), the generator's own distribution",
     "cma": "CMA-ES (pycma), sigma 0.5, inside the box",
@@ -37,6 +39,15 @@ _WHAT = {
     "egl-spline": "EGL with table 2, the spline network",
     "igl-fc": "IGL with table 2, the same network as egl-fc",
 }
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A claim of the paper, what was measured, and the verdict."""
+
+    claim: str
+    measured: str
+    word: str
 
 
 def write_gallery(results: str | os.PathLike[str], docs: str | os.PathLike[str], subject: str = "garments") -> Path:
@@ -133,7 +144,7 @@ def table(rows: Sequence[Row], problems: Sequence[int]) -> list[str]:
     return lines
 
 
-def findings(rows: Sequence[Row], problems: Sequence[int]) -> list[Finding]:
+def findings(rows: Sequence[Row], problems: Sequence[int]) -> list[Answer]:
     """What the paper says of this experiment, beside what was measured; only claims that the results can answer."""
     there = _names(rows)
     answers = []
@@ -142,10 +153,8 @@ def findings(rows: Sequence[Row], problems: Sequence[int]) -> list[Finding]:
         if one in there and other in there:
             gaps = _column(rows, other, problems) - _column(rows, one, problems)
             band = bootstrap_mean(gaps, np.random.default_rng(0))
-            settled = _settled(band, len(problems))
             text = f"The cost of `{other}` minus that of `{one}` is {_interval(gaps)} on {len(problems)} problems."
-            text += _CONTRARY if band.high < 0 else ""
-            answers.append(Finding(claim, text, settled))
+            answers.append(_answer(claim, text, band, len(problems)))
 
     compare("EGL ends with a lower cost than IGL (sec. 5.2, fig. 5).", "egl-fc", "igl-fc")
     for mine in ("egl-spline", "egl-fc"):
@@ -160,18 +169,15 @@ def findings(rows: Sequence[Row], problems: Sequence[int]) -> list[Finding]:
             f"`cma` ends at landmarks {own['landmarks'].mean():.2f} and quality {own['quality'].mean():.2f}, "
             f"`egl-spline` at {ours['landmarks'].mean():.2f} and {ours['quality'].mean():.2f}; of quality, -2 is best."
         )
-        text += _CONTRARY if gap.high < 0 else ""
-        settled = _settled(gap, len(problems))
-        answers.append(Finding("CMA-ES finds close landmarks but a poor score (app. G).", text, settled))
+        answers.append(_answer("CMA-ES finds close landmarks but a poor score (app. G).", text, gap, len(problems)))
     return answers
 
 
-def _settled(band: Interval, problems: int) -> bool | None:
-    """Whether the claim holds; None if 0 is in the interval, or if there are too few problems for one to mean much.
-
-    A contrary interval settles nothing either: our networks are smaller than the paper's and the problems fewer.
-    """
-    return True if problems >= ENOUGH and band.low > 0 else None
+def _answer(claim: str, measured: str, band: Interval, problems: int) -> Answer:
+    """The claim holds if its interval is above 0; a contrary one does not speak against the paper, which had more."""
+    contrary = bool(band.high < 0)
+    word = "not settled" if problems < ENOUGH or band.low <= 0 <= band.high else _SMALLER if contrary else "holds"
+    return Answer(claim, measured + (_CONTRARY if contrary else ""), word)
 
 
 def _text(rows: Sequence[Row], entry: Entry, text: Text, about: dict[str, str]) -> str:
@@ -181,7 +187,7 @@ def _text(rows: Sequence[Row], entry: Entry, text: Text, about: dict[str, str]) 
     if any(counts[name] < entry.problems for name in ALGORITHMS):
         done = ", ".join(f"`{name}` {counts[name]}" for name in ALGORITHMS)
         missing = f"\n**Not complete**: of {entry.problems} problems each, finished are {done}.\n"
-    claims = [f"- {f.claim} {f.measured} **{verdict(f).capitalize()}.**" for f in findings(complete, problems)]
+    claims = [f"- {f.claim} {f.measured} **{f.word.capitalize()}.**" for f in findings(complete, problems)]
     budget = rows[0]["budget"]
     return _PAGE.format(
         intro=text.intro.format(budget=budget),
