@@ -42,7 +42,7 @@ def ask():
 
 def tell(values):
     opt = load()
-    points = opt.ask()
+    points = [] if opt.stop() else opt.ask()
     if len(values) > len(points):
         sys.exit(f"{len(values)} values for {len(points)} open points: 'ask' prints these")
     opt.tell(points[: len(values)], values)

@@ -134,7 +134,7 @@ _MANY = 100  # of more coordinates, the first and last three are shown
 def _shown(value: Any) -> str:
     """A field for people, in lines that fit on a page."""
     if isinstance(value, np.ndarray):
-        return np.array2string(value, max_line_width=100, threshold=_MANY, formatter={"float_kind": "{:.9g}".format})
+        return np.array2string(value, max_line_width=76, threshold=_MANY, formatter={"float_kind": "{:.9g}".format})
     if isinstance(value, dict):
         return ", ".join(f"{name} {_shown(item)}" for name, item in value.items())
     return f"{value:.9g}" if isinstance(value, float) else str(value)

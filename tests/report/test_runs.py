@@ -39,7 +39,7 @@ def test_a_run_with_failures(browser: Browser, flaky_run: tuple[Path, Result]) -
     assert (label, candidate[0], best[0]) == ("1500", f"{result.progress['candidate']:.5g}", f"{result.fun:.5g}")
     assert "Region and exploration" in page.inside["region"]
     assert "restart" not in page.inside["region"]
-    assert "current pass" not in page.inside["convergence"]
+    assert "current search" not in page.inside["convergence"]
     assert last_stop(store, "region")[2][0] == f"{result.progress['region']:.5g}"
     assert last_stop(store, "model")[3][0] == f"{result.progress['loss']:.5g}"
     assert last_stop(store, "failures")[2][0] == str(result.n_failed)
@@ -131,7 +131,7 @@ def test_restarts_are_marked(browser: Browser, tmp_path: Path) -> None:
     dots = re.findall(r'd="([^"]*)"[^>]*class="line dots"', page.html["region"])
     assert dots[0].count("M") == restarts
     assert "around its candidate" not in page.inside["region"]
-    assert "candidate (best point of the current pass)" in page.inside["convergence"]
+    assert "candidate (best point of the current search)" in page.inside["convergence"]
     # none: neither marked nor in a legend
     minimize(lambda x: float(np.sum((x - 0.3) ** 2)), [(-1, 1)] * 2, budget=30, store=tmp_path / "short.egl")
     _, page = opened(browser, tmp_path / "short.egl")

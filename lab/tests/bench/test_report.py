@@ -28,7 +28,7 @@ from eglearn_lab.bench.report import write_markdown, write_report  # noqa: E402
 from eglearn_lab.bench.report_data import Loaded, commands, load, suites_of  # noqa: E402
 from eglearn_lab.bench.report_words import caps, gaps_in, headline, reading  # noqa: E402
 from eglearn_lab.bench.snapshots import take_snapshots  # noqa: E402
-from eglearn_lab.bench.tables import Suite  # noqa: E402
+from eglearn_lab.bench.tables import Suite, by_dimension  # noqa: E402
 
 
 def told(runs) -> str:
@@ -157,6 +157,8 @@ def test_missing_runs_are_told_and_do_not_count() -> None:
     assert "a solves 75.0 points more than b" in text  # 8 shared problems, b solved 2
     assert "compared on the 8 of 12 problems that all compared have run" in text
     assert "c is not compared: it has run 1 of 12 problems" in text
+    (suite,) = suites_of(Results.from_rows(runs))
+    assert [row[0].text for row in by_dimension(suite, "strict").rows] == ["a", "b", "best known"]
     # one that is far ahead does not keep the others from being compared
     ahead = told(rows({"a": 0.5}, range(1, 25)) + rows({"b": 50.0, "c": 50.0}))
     assert "a solves 100.0 points more than b" in ahead

@@ -57,9 +57,9 @@ def _convergence(run: Record, values: Values) -> Html:
         everything = Curve("all values", middle, drawn(low), SKY, "band", None, drawn(high), "(lowest to highest)")
     else:
         everything = Curve("all values", order, drawn(y), SKY, "dots")
-    about = "(best point of the current pass)" if run.in_passes else ""
+    about = "(best point of the current search)" if run.in_searches else ""
     if run.noisy:
-        about = "(best point of the current pass; since noise was found, estimate at x_favorite)"
+        about = "(best point of the current search; since noise was found, estimate at x_favorite)"
     curves = [
         everything,
         Curve("candidate", run.nfev, drawn(candidate), ORANGE, "dashed", candidate, about=about),
@@ -80,8 +80,10 @@ def _region(run: Record) -> Html:
     ]
     title = "Region and exploration" if run.algorithm.uses("region") else "Exploration"
     note = "How far the search looks around its candidate; it shrinks as the search settles. No unit, log scale."
-    if run.in_passes:
-        note = "How far the current pass looks around; it shrinks as the pass settles. Half the box is 1, log scale."
+    if run.in_searches:
+        note = (
+            "How far the current search looks around; it shrinks as the search settles. Half the box is 1, log scale."
+        )
     return _over_evaluations("region", title, note, "size, log scale", curves, run)
 
 

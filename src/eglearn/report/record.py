@@ -96,8 +96,8 @@ class Record:
         return x
 
     @property
-    def in_passes(self) -> bool:
-        """Whether one pass follows another, each with a candidate and a region of its own."""
+    def in_searches(self) -> bool:
+        """Whether one search follows another, each with a candidate and a region of its own."""
         return not self.algorithm.uses("model")
 
     @property

@@ -185,7 +185,8 @@ def function_name(suite: str, k: int) -> str:
 
 def by_dimension(suite: Suite, kind: str) -> Table:
     """Success in each dimension, ``kind`` "strict" or "paper"."""
-    rows: dict[str, list[Cell]] = {name: [Cell(name)] for name in suite.order}
+    compared = {name for field in suite.fields.values() for name in field.algorithms}
+    rows: dict[str, list[Cell]] = {name: [Cell(name)] for name in suite.order if name in compared}
     for n, field in suite.fields.items():
         means = dict(zip(field.algorithms, field.table(getattr(field, kind)).values.mean(axis=0), strict=True))
         for name, row in rows.items():
