@@ -81,9 +81,7 @@ def _region(run: Record) -> Html:
     title = "Region and exploration" if run.algorithm.uses("region") else "Exploration"
     note = "How far the search looks around its candidate; it shrinks as the search settles. No unit, log scale."
     if run.in_searches:
-        note = (
-            "How far the current search looks around; it shrinks as the search settles. Half the box is 1, log scale."
-        )
+        note = "How far the current search looks around; it shrinks as that settles. Half the box is 1, log scale."
     return _over_evaluations("region", title, note, "size, log scale", curves, run)
 
 
