@@ -5,7 +5,9 @@ import inspect
 import numpy as np
 import pytest
 
-from eglearn import EGL, AutoEGL, Status, minimize, names
+from eglearn import EGL, AutoEGL, EGLSettings, Status, minimize, names
+from eglearn.evaluation import Command
+from eglearn.store import StoreError
 
 
 def f(x):
@@ -40,15 +42,48 @@ BOX = [(-5, 5)] * 3
         ({"store": b"run.egl"}, "store = b'run.egl': it must be the path of a file"),
         ({"store": ""}, "store = '': the path is empty"),
         ({"keep_x": "nothing"}, "keep_x = 'nothing': it must be one of 'all', 'improvements', 'none'"),
+        ({"store": "a\0b"}, "a path cannot hold a zero byte"),
+        ({"store": "a" * 400}, "cannot use aaaa"),
         ({"patience": 10.5}, "patience = 10.5"),
+        ({"budget": 10**400}, "it must be a whole number of evaluations, from 0 to 1e18"),
+        ({"bounds": [None, (0, 1), (0, 1)]}, r"write \(None, None\) where there is no bound"),
+        ({"workers": lambda f, items: 3}, "workers returned 3: it must work like map"),
         ({"patience": np.inf}, "patience = inf"),
     ],
 )
 def test_wrong_arguments_are_named_before_anything_is_evaluated(wrong, said):
     calls = []
-    with pytest.raises((TypeError, ValueError), match=said):
+    with pytest.raises((TypeError, ValueError, StoreError), match=said):
         minimize(lambda x: calls.append(x) or 1.0, **{"bounds": BOX, "budget": 100} | wrong)
     assert calls == []
+
+
+def test_wrong_parts_are_named():
+    with pytest.raises(TypeError, match="command = 3: it must be a text, or a list of words"):
+        Command(3)
+    with pytest.raises(TypeError, match="state is of type int: it must be what"):
+        AutoEGL.from_state(3)
+    history = minimize(f, BOX, budget=9).history
+    with pytest.raises(ValueError, match="names = 5: it must be a list of 3 different names"):
+        history.to_pandas(5)
+    with pytest.raises(ValueError, match=r"kind = \['slices'\]: it must be one of"):
+        history.plot(["slices"])
+
+
+def test_settings_may_be_numbers_of_numpy():
+    settings = EGLSettings(m=np.int64(8), epsilon=np.float64(0.2))
+    assert settings == EGLSettings(m=8, epsilon=0.2)
+    assert (type(settings.m), type(settings.epsilon)) == (int, float)
+
+
+def test_the_largest_scale_is_no_overflow():
+    assert minimize(f, BOX, [0] * 3, scale=1e308, budget=40).fun < 1
+
+
+def test_another_algorithm_in_a_store_is_named_alone(tmp_path):
+    minimize(f, BOX, budget=40, store=tmp_path / "run.egl")
+    with pytest.raises(StoreError, match=r"another run \(algorithm is 'auto' there and 'egl' here\): continue"):
+        minimize(f, BOX, budget=40, store=tmp_path / "run.egl", algorithm="egl")
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_as_a_table():
     row = table.loc[table.y.idxmin()]
     np.testing.assert_array_equal(row[["x0", "x1", "x2"]].astype(float), history.best().x)
     assert list(history.to_pandas(["a", "b", "c"]).columns[-3:]) == ["a", "b", "c"]
-    with pytest.raises(ValueError, match="names has 2 names for 3 coordinates"):
+    with pytest.raises(ValueError, match="it must be a list of 3 different names, one for each"):
         history.to_pandas(["a", "b"])
     for wrong in ("abc", ["a", "b", "a"]):
         with pytest.raises(ValueError, match="it must be a list of 3 different names"):

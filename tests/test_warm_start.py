@@ -73,12 +73,12 @@ def test_a_stored_run_with_known_points_continues_exactly(tmp_path):
 @pytest.mark.parametrize(
     ("known", "words"),
     [
-        (X, r"known is a ndarray: it must be a pair \(X, y\), points \(k, 4\) and values \(k,\)"),
+        (X, r"known = ndarray of 12: it must be a pair \(X, y\), points \(k, 4\) and values \(k,\)"),
         ((X, Y[:3]), r"known = \(x, y\): y has shape \(3,\) for 12 points"),
         ((X[:, :2], Y), r"x has shape \(12, 2\): it must be \(k, 4\)"),
         (([[9, 0, 0, 0]], [1.0]), r"x\[0\] is outside the bounds"),
         (([[0, 0, 0, 0]], ["low"]), r"known = \(x, y\): y must be numbers, NaN for failed evaluations"),
-        ({"X": X, "y": Y}, r"known is a dict: it must be a pair \(X, y\)"),
+        ({"X": X, "y": Y}, r"known = dict of 2: it must be a pair \(X, y\)"),
         (([[0, 0, 0, 0]], [1.0, 2.0]), r"y has shape \(2,\) for 1 point: it must be \(1,\)"),
     ],
 )

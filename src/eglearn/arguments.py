@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import os
 from typing import Any
 
 import numpy as np
 
 from ._typing import Array
+
+_MOST = 10**18  # fits into the whole numbers of a store
 
 
 def check_whole(name: str, value: Any, of: str, least: int, optional: bool = False) -> None:
@@ -32,7 +33,7 @@ def is_number(value: Any) -> bool:
     (True, False, False)
     """
     real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return real and not math.isnan(value)
+    return real and bool(value == value)  # NaN differs from itself
 
 
 def budget_of(value: Any) -> int:
@@ -41,8 +42,8 @@ def budget_of(value: Any) -> int:
     >>> budget_of(1e4)
     10000
     """
-    if not is_number(value) or not 0 <= value < math.inf or value != int(value):
-        raise ValueError(f"budget = {value!r}: it must be a whole number of evaluations, 0 or more")
+    if not is_number(value) or not 0 <= value <= _MOST or value != int(value):
+        raise ValueError(f"budget = {value!r}: it must be a whole number of evaluations, from 0 to 1e18")
     return int(value)
 
 
@@ -57,6 +58,8 @@ def check_path(name: str, value: Any) -> None:
         raise TypeError(f"{name} = {value!r}: it must be the path of a file, as text or pathlib.Path")
     if not os.fspath(value):
         raise ValueError(f"{name} = {value!r}: the path is empty, name a file")
+    if "\0" in os.fspath(value):
+        raise ValueError(f"{name} = {value!r}: a path cannot hold a zero byte, name a file")
 
 
 def numbers_of(value: Any) -> Array:

@@ -346,6 +346,8 @@ class AskTell:
         ``differences(state)`` tells whether this environment is the one in which the state was made; only then
         is the continuation exact to the last bit.
         """
+        if not isinstance(state, dict):
+            raise TypeError(f"state is of type {type(state).__name__}: it must be what state() returned, a dict")
         if state.get("format") not in (5, STATE_FORMAT):
             version = state.get("made_with", {}).get("eglearn", "an unknown version")
             found = f"state has format {state.get('format')!r}, of eglearn {version}"

@@ -220,7 +220,7 @@ def make_box(bounds: Any, x0: Any = None, scale: Any = None) -> Box:
     wide = (
         None
         if size is None
-        else np.isfinite(low) & np.isfinite(high) & (high / 2 - low / 2 > _FAR_TOO_WIDE * _REACH * size)
+        else np.isfinite(low) & np.isfinite(high) & ((high / 2 - low / 2) / (_FAR_TOO_WIDE * _REACH) > size)
     )
     return Box(low, high, start, size, wide)
 
@@ -269,6 +269,8 @@ def low_high(bounds: Any, x0: Array | None) -> tuple[Array, Array]:
         low = np.array([_number(p, -np.inf) for p in pairs[0]])
         high = np.array([_number(p, np.inf) for p in pairs[1]])
         return low, high
+    if any(p is None for p in pairs):
+        raise ValueError("bounds hold None for a coordinate: write (None, None) where there is no bound")
     if not any(isinstance(p, list) for p in pairs):
         raise ValueError(
             f"bounds of length {len(pairs)} are one point, not pairs (low, high); the order is fun, bounds, x0"

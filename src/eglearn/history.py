@@ -6,7 +6,7 @@ import math
 import os
 import time
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -267,13 +267,12 @@ class RunHistory:
     def names(self, given: Sequence[str] | None = None) -> list[str]:
         """Names of the coordinates."""
         n = len(self.low)
-        if given is not None and not isinstance(given, str) and len(given) != n:
-            raise ValueError(f"names has {len(given)} names for {n} coordinates: give one for each")
         if given is None:
             return [f"x{i}" for i in range(n)]
-        if isinstance(given, str) or len(set(given)) < n:
-            raise ValueError(f"names = {given!r}: it must be a list of {n} different names")
-        return list(given)
+        names = [] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+        if len(names) != n or len(set(names)) < n:
+            raise ValueError(f"names = {given!r}: it must be a list of {n} different names, one for each coordinate")
+        return names
 
     def plot(
         self,

@@ -96,6 +96,15 @@ def explained(function: _Function) -> _Function:
     return cast("_Function", call)
 
 
+def stands_for(name: str) -> str:
+    """The argument of ours that a name of another tool stands for; others stand for themselves.
+
+    >>> stands_for("maxfun"), stands_for("bounds")
+    ('budget', 'bounds')
+    """
+    return _FOREIGN.get(name, name)
+
+
 def _advice(name: str, parameters: Collection[str], settings: type[Any] | None) -> str:
     """What to do instead of passing that."""
     if name in _NOT_THERE:

@@ -26,7 +26,7 @@ Picture = Callable[["RunHistory", list[int], list[str]], Any]
 
 def draw(history: RunHistory, kind: str, variables: Sequence[int | str] | None, names: list[str]) -> Any:
     """See ``RunHistory.plot``."""
-    if kind not in _PICTURES:
+    if not isinstance(kind, str) or kind not in _PICTURES:
         raise ValueError(f"kind = {kind!r}: it must be one of {', '.join(map(repr, _PICTURES))}")
     try:
         import matplotlib.pyplot  # noqa: F401

@@ -311,7 +311,7 @@ def minimize(
 
 def _held(store: str | os.PathLike[str] | None) -> History | None:
     """The run in the file, if there is one that can be read: of others, the store itself will tell."""
-    with suppress(StoreError):
+    with suppress(StoreError, OSError):
         return History(store) if store is not None and Path(store).exists() else None
     return None
 

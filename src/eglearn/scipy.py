@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, OptimizeWarning
 
 from .box import low_high, make_box
+from .names import stands_for
 from .result import Result, Status
 from .run import minimize
 
@@ -89,7 +90,8 @@ def scipy_method(
             warnings.warn(f"eglearn uses no derivatives: {name} is not used", RuntimeWarning, stacklevel=3)
     names = set(inspect.signature(minimize).parameters) - set(_PASSED_APART)
     if unknown := sorted(set(options) - names):
-        warnings.warn(f"Unknown solver options: {', '.join(unknown)}", OptimizeWarning, stacklevel=3)
+        meant = " (maxfev limits the evaluations)" if any(stands_for(name) == "budget" for name in unknown) else ""
+        warnings.warn(f"Unknown solver options: {', '.join(unknown)}{meant}", OptimizeWarning, stacklevel=3)
         options = {name: value for name, value in options.items() if name in names}
     start = np.atleast_1d(np.asarray(x0, dtype=np.float64))
     size = np.maximum(1.0, np.abs(start)) if scale is None else scale

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+
 from ._typing import State
 from .state import Stateful, restored
 
@@ -82,6 +84,8 @@ class Settings(Stateful):
         for field in dataclasses.fields(self):
             allowed: Allowed | None = field.metadata.get("allowed")
             value = getattr(self, field.name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, field.name, value := value.item())
             if allowed is not None and not allowed.test(value):
                 raise ValueError(f"{type(self).__name__}.{field.name} = {value!r}: allowed is {allowed.text}")
 

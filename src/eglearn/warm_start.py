@@ -25,8 +25,8 @@ def read_known(box: Box, known: Any) -> tuple[Array, Array] | None:
             raise TypeError("its parts have no order")
         x, y = known
     except (TypeError, ValueError) as error:
-        kind = type(known).__name__
-        raise ValueError(f"known is a {kind}: it must be a pair (X, y), points (k, {box.n}) and values (k,)") from error
+        what = f"{type(known).__name__} of {len(known)}" if hasattr(known, "__len__") else repr(known)
+        raise ValueError(f"known = {what}: it must be a pair (X, y), points (k, {box.n}) and values (k,)") from error
     try:
         return checked(box, x, y)
     except ValueError as error:

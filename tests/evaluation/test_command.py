@@ -102,7 +102,7 @@ def test_a_program_that_ends_after_each_answer_is_started_again_without_charge(w
 
 def test_a_program_that_ends_without_an_answer_is_not_started_for_ever(run):
     outcomes = run(make_evaluator(Command("true"), workers=2, retries=1), points(4))
-    assert {outcome.error for outcome in outcomes} == {"the program ended with exit code 0"}
+    assert {outcome.error for outcome in outcomes} == {"the program ended with exit code 0 and no answer"}
     assert [outcome.attempts for outcome in outcomes] == [2] * 4
 
 

@@ -65,8 +65,10 @@ class Command:
                 words = tuple(shlex.split(command))
             except ValueError as error:
                 raise ValueError(f"the command {command!r} cannot be split into words ({error})") from None
-        else:
+        elif isinstance(command, Sequence) and all(isinstance(word, str) for word in command):
             words = tuple(command)
+        else:
+            raise TypeError(f"command = {command!r}: it must be a text, or a list of words")
         if not words:
             raise ValueError("the command is empty: name a program, as in './simulate --mesh fine'")
         if once and not is_template(words):

@@ -137,7 +137,10 @@ class ByMap:
             if self._results is None:
                 items, self._waiting = self._waiting, []
                 self._missing = dict.fromkeys(index for index, _ in items)
-                self._results = iter(self.workers(self.task, items))
+                results = self.workers(self.task, items)
+                if not isinstance(results, Iterable):
+                    raise TypeError(f"workers returned {results!r}: it must work like map and return the results")
+                self._results = iter(results)
             for result in self._results:
                 match result:
                     case int(index), Outcome() as outcome if index in self._missing:

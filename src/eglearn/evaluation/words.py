@@ -71,5 +71,5 @@ def ending(code: int) -> str:
     ('ended with exit code 3', 'was killed by SIGKILL')
     """
     if code >= 0:
-        return f"ended with exit code {code}"
+        return f"ended with exit code {code}" + (" and no answer" if code == 0 else "")
     return f"was killed by {signal.Signals(-code).name if -code in set(signal.Signals) else f'signal {-code}'}"

@@ -212,6 +212,8 @@ class Store(Recall):
     def _compare(self, meta: dict[str, Mapping[str, Any]]) -> None:
         identity, environment = (json.loads(to_text(*item)[1]) for item in meta.items())
         wrong = list(differences(self.identity, identity))
+        if any(name == "algorithm" for name, *_ in wrong):  # whose settings have other names
+            wrong = [item for item in wrong if not item[0].startswith("settings")]
         if [name for name, *_ in wrong] == ["budget"]:
             before, budget = self.given, identity["budget"]
             if budget < before:
