@@ -84,6 +84,8 @@ def test_another_algorithm_in_a_store_is_named_alone(tmp_path):
     minimize(f, BOX, budget=40, store=tmp_path / "run.egl")
     with pytest.raises(StoreError, match=r"another run \(algorithm is 'auto' there and 'egl' here\): continue"):
         minimize(f, BOX, budget=40, store=tmp_path / "run.egl", algorithm="egl")
+    with pytest.raises(StoreError, match="the number of coordinates is 3 there and 4 here"):
+        minimize(f, [(-5, 5)] * 4, budget=40, store=tmp_path / "run.egl")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ def one_sentence(err):
         ((*RUN, *PROBLEM, "--modell", "affine"), "--modell"),
         ((*RUN, *PROBLEM, *EGL, "--model", "cubic"), "'constant', 'affine', 'least-change', 'fc', 'spline'"),
         ((*RUN, *PROBLEM, *EGL, "--replay", "0"), "allowed is a whole number, 1 or more"),
+        ((*RUN, *PROBLEM, "--maxiter", "9"), "unknown option: --maxiter. Use --budget (see"),
+        ((*RUN, *PROBLEM, "--n-jobs=9"), "unknown option: --n-jobs. Use --workers (see"),
         ((*RUN, *PROBLEM, "--m", "few"), "--m"),
         ((*RUN, *PROBLEM, "--hidden", "8", "x"), "--hidden: x is not a whole number"),
         ((*RUN, *PROBLEM, "--hidden", "8", "2.5"), "--hidden: 2.5 is not a whole number"),

@@ -7,10 +7,11 @@ import sys
 from contextlib import suppress
 from typing import Annotated, Any
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
 from .. import __version__
 from ..evaluation.words import visible
+from ..names import stands_for
 from ..result import counted
 from ..store.errors import understood
 from .errors import Failure, Usage
@@ -225,6 +226,11 @@ def launch(words: list[str]) -> int:
 
 def _usage(error: CycloptsError) -> Usage:
     text = " ".join(str(error).replace(", ...", "").split()).rstrip("., ")
+    if isinstance(error, UnknownOptionError):
+        option = (error.token.keyword or error.token.value).partition("=")[0]
+        name = option.lstrip("-").replace("-", "_")
+        if (ours := stands_for(name)) != name:
+            text = f"unknown option: {option}. Use --{ours.replace('_', '-')}"
     chain = " ".join(("eglearn", *(error.command_chain or ())))
     return Usage(f"{text[:1].lower()}{text[1:]} (see '{chain} --help')")
 

@@ -73,6 +73,7 @@ class EGLSampler(BaseSampler):
         self._kind = find_algorithm(algorithm)
         check_whole("n_trials", n_trials, "", 1, optional=True)
         check_whole("n_jobs", n_jobs, "", 1)
+        check_whole("seed", seed, "", 0, optional=True)
         self._n_trials, self._n_jobs = int(n_trials or _TRIALS), int(n_jobs)
         self._seed = np.random.SeedSequence(seed).generate_state(1).item()
         self._independent = independent_sampler or TPESampler(seed=seed)

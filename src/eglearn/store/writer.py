@@ -214,12 +214,15 @@ class Store(Recall):
         wrong = list(differences(self.identity, identity))
         if any(name == "algorithm" for name, *_ in wrong):  # whose settings have other names
             wrong = [item for item in wrong if not item[0].startswith("settings")]
+        before, now = (len(each.get("box", {}).get("low", [])) for each in (self.identity, identity))
+        if before != now:
+            wrong = [("the number of coordinates", str(before), str(now))]
         if [name for name, *_ in wrong] == ["budget"]:
-            before, budget = self.given, identity["budget"]
-            if budget < before:
+            given, budget = self.given, identity["budget"]
+            if budget < given:
                 raise StoreMismatch(
-                    f"{self.path} holds a run of {counted(before, 'evaluation')}, and a budget can only grow: "
-                    f"{budget} is too few, give it {before} or more"
+                    f"{self.path} holds a run of {counted(given, 'evaluation')}, and a budget can only grow: "
+                    f"{budget} is too few, give it {given} or more"
                 )
         elif wrong:
             shown = "; ".join(f"{name} is {old} there and {new} here" for name, old, new in wrong[:8])
