@@ -15,9 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.batches import evaluate
 
 from eglearn import Status, minimize
-from eglearn.evaluation import evaluate, interrupts, make_evaluator
+from eglearn.evaluation import interrupts, make_evaluator
 from eglearn.evaluation.interrupts import handled, keeps
 from eglearn.store import History, StoreError
 

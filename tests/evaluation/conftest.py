@@ -7,8 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-
-from eglearn.evaluation import evaluate
+from tests.batches import evaluate
 
 
 def children(parent=None, guard=False):

@@ -204,10 +204,11 @@ def test_a_program_that_stays_after_its_input_has_ended_is_stopped_when_this_pro
     script.write_text(f"""
 import builtins, numpy as np
 from concurrent.futures import ThreadPoolExecutor
-from eglearn.evaluation import Command, evaluate, make_evaluator
+from eglearn.evaluation import Command, make_evaluator
 stays = "while read -r line; do echo $$; done; sleep 1000"
 builtins.kept = make_evaluator(Command(["sh", "-c", stays]), workers={workers})  # not freed before the end
-print(list(evaluate(kept, np.zeros((1, 1))))[0][1].y)
+kept.submit(0, np.zeros(1))
+print(kept.wait()[0][1].y)
 """)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=30, check=True)
     assert done.stderr == ""

@@ -11,8 +11,9 @@ import time
 
 import numpy as np
 import pytest
+from tests.batches import evaluate
 
-from eglearn.evaluation import Command, evaluate, make_evaluator
+from eglearn.evaluation import Command, make_evaluator
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")

@@ -9,8 +9,9 @@ from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 import pytest
+from tests.batches import evaluate
 
-from eglearn.evaluation import Command, evaluate, make_evaluator
+from eglearn.evaluation import Command, make_evaluator
 
 
 def points(count):

@@ -9,8 +9,9 @@ import time
 
 import numpy as np
 import pytest
+from tests.batches import evaluate
 
-from eglearn.evaluation import evaluate, make_evaluator, pool
+from eglearn.evaluation import make_evaluator, pool
 from eglearn.evaluation.pool import Pool
 from eglearn.evaluation.python_worker import PythonWorker, pack
 
@@ -306,14 +307,16 @@ def script(text, tmp_path, **options):
 
 HANGING = """
 import os, time, numpy as np
-from eglearn.evaluation import evaluate, make_evaluator
+from eglearn.evaluation import make_evaluator
 from pathlib import Path
 def f(x):
     Path({here!r}, f"pid{{int(x[0])}}").write_text(str(os.getpid()))
     time.sleep(1000)
 evaluator = make_evaluator(f, workers=2)
 try:
-    list(evaluate(evaluator, np.arange(2.0)[:, None]))
+    for i in range(2):
+        evaluator.submit(i, np.array([float(i)]))
+    evaluator.wait()
 finally:
     {last}
 """
@@ -348,7 +351,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path, tools):
 def test_a_plain_script_needs_no_main_guard_and_prints_of_the_objective_are_shown(tmp_path):
     text = """
 import numpy as np
-from eglearn.evaluation import evaluate, make_evaluator
+from eglearn.evaluation import make_evaluator
 scale = 2.0
 def helper(x):
     return scale * x[0]
@@ -356,7 +359,12 @@ def f(x):
     print("at", x[0])
     return helper(x)
 evaluator = make_evaluator(f, workers=2)
-print(sorted(outcome.y for row, outcome in evaluate(evaluator, np.array([[1.0], [2.0]]))))
+for i in (1, 2):
+    evaluator.submit(i, np.array([float(i)]))
+outcomes = []
+while len(outcomes) < 2:
+    outcomes += evaluator.wait()
+print(sorted(outcome.y for _, outcome in outcomes))
 """
     out, err = script(text, tmp_path).communicate(timeout=20)
     assert sorted(out.splitlines()) == ["[2.0, 4.0]", "at 1.0", "at 2.0"]

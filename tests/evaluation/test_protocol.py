@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.batches import evaluate
 
 from eglearn import Status, minimize
-from eglearn.evaluation import Command, ObjectiveError, evaluate, make_evaluator
+from eglearn.evaluation import Command, ObjectiveError, make_evaluator
 from eglearn.evaluation.answer import parse
 
 LONGEST_LINE = 1 << 20

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+from tests.batches import evaluate
 
 from eglearn import Status, minimize
-from eglearn.evaluation import evaluate, make_evaluator
+from eglearn.evaluation import make_evaluator
 from eglearn.evaluation.base import checked
 
 BOX = [(-5, 5)] * 2

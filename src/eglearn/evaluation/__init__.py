@@ -46,7 +46,7 @@ objective runs:
   processes with `workers=1`.
 """  # noqa: E501
 
-from .base import Evaluator, ObjectiveError, Outcome, evaluate
+from .base import Evaluator, ObjectiveError, Outcome
 from .command import Command
 from .factory import load_objective, make_evaluator
 from .once import is_template
@@ -56,7 +56,6 @@ __all__ = [
     "Evaluator",
     "ObjectiveError",
     "Outcome",
-    "evaluate",
     "is_template",
     "load_objective",
     "make_evaluator",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from .._typing import Array
-from .interrupts import check
 from .mistake import Mistake
 from .words import brief, shown
 
@@ -90,28 +89,6 @@ class Evaluator(Protocol):
 
     def close(self) -> None:
         """Stop workers and free what is held; safe to call twice."""
-
-
-def evaluate(evaluator: Evaluator, x: Array) -> Iterator[tuple[int, Outcome]]:
-    """Evaluate a whole batch: yield (row, outcome) for each row of ``x`` (m, n), in order of arrival.
-
-    Whoever leaves early cancels the rest. After a KeyboardInterrupt, what has finished is yielded first.
-    """
-    left = len(x)
-    try:
-        for row, point in enumerate(x):
-            evaluator.submit(row, point)
-        while left:
-            try:
-                check()
-                arrived = evaluator.wait()
-            except KeyboardInterrupt:
-                yield from evaluator.wait(block=False)
-                raise
-            left -= len(arrived)
-            yield from arrived
-    finally:
-        evaluator.cancel()
 
 
 class ObjectiveError(Exception):

@@ -47,12 +47,13 @@ class Command:
     --------
     >>> import sys
     >>> import numpy as np
-    >>> from eglearn.evaluation import evaluate, make_evaluator
+    >>> from eglearn.evaluation import make_evaluator
     >>> program = "import json, sys; [print(json.loads(s)['x'][0] ** 2, flush=True) for s in sys.stdin]"
     >>> command = Command([sys.executable, "-c", program])
-    >>> evaluator = make_evaluator(command, workers=2)
-    >>> sorted((row, outcome.y) for row, outcome in evaluate(evaluator, np.array([[3.0], [4.0]])))
-    [(0, 9.0), (1, 16.0)]
+    >>> evaluator = make_evaluator(command)
+    >>> evaluator.submit(0, np.array([3.0]))
+    >>> [(index, outcome.y) for index, outcome in evaluator.wait()]
+    [(0, 9.0)]
     >>> evaluator.close()
     """
 
