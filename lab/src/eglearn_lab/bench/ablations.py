@@ -1,7 +1,7 @@
 """The paper's ablations as named experiments: which variants, on which problems, and what the paper says of them.
 
 All variants start from one base, `BASE`: the fully connected network with our settings, all pairs, and 20 training
-steps a batch instead of 60. That is 0.6 ms of optimiser an evaluation at 40-D instead of 1.3 to 1.8; in one run of
+steps per batch instead of 60. That is 0.6 ms of optimiser per evaluation at 40-D instead of 1.3 to 1.8; in one run of
 2,500 evaluations each on f8 and f15 it ended no higher. The spline variant keeps its network as it is, although it
 costs about eight times as much: a smaller one would say nothing about the paper's.
 """

@@ -26,7 +26,7 @@ def _ask_tell(run: Run, kind: type[AskTell], settings: Settings | None) -> None:
         run.recommend(optimiser.x_favorite)
 
 
-# Training steps a batch that cost about the same processor time: a step of the spline network takes 6 to 9 times that
+# Training steps per batch that cost about the same processor time: a step of the spline network takes 6 to 9 times that
 # of the fully connected one (n = 2, 10, 40), and IGL's as much as EGL's.
 _TRAINING = {"fc": 32, "spline": 4}
 

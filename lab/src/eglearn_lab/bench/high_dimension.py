@@ -1,7 +1,7 @@
 """Entries for the 784-D problems: fig. 4c of the paper, and ball against cone (app. H).
 
 A network as large as the paper's, trained as long as there, takes seconds per batch at n = 784. So the entries with
-networks keep table 1 but for two things: the network is 784-128-128, and it takes 10 training steps a batch, each on
+networks keep table 1 but for two things: the network is 784-128-128, and it takes 10 training steps per batch, each on
 all pairs of one batch. The others learn one gradient for the region in closed form, from the fewest batches that hold
 the n + 1 points of theorem 1, but at least the 4 that were best in fig. 4d. `benchmarks/high_dimension.py` tells what
 the models cost.

@@ -196,7 +196,7 @@ def _gain_note(runs: Results) -> str:
 
 
 def histograms(entry: Ablation, snapshots: Snapshots, canvas: Canvas) -> Picture:
-    """Values in the replay before and after the output map, two panels a function, a line a time."""
+    """Values in the replay before and after the output map, two panels per function, one line per time."""
     import matplotlib.pyplot as plt
 
     numbers, times = np.unique(snapshots["function"]).tolist(), np.unique(snapshots["t"]).tolist()

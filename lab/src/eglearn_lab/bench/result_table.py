@@ -131,7 +131,7 @@ def _column(name: str, values: Any) -> npt.NDArray[Any]:
         rows = [np.asarray(entry, dtype=int) for entry in values]
         hits = np.array(rows, dtype=int) if rows else np.empty((0, 51), dtype=int)
         if hits.shape != (len(values), 51):
-            raise ValueError(f"target_evaluations must have 51 numbers a run, got shape {hits.shape}")
+            raise ValueError(f"target_evaluations must have 51 numbers per run, got shape {hits.shape}")
         return hits
     column = np.asarray(values)
     # Arrow hands text over as objects, and integers with a missing value among them as floats.
