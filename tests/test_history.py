@@ -167,6 +167,22 @@ def test_every_picture_can_be_drawn(kind, n, tmp_path, close_figures):
     assert (tmp_path / "picture.png").stat().st_size > 5000
 
 
+def test_pictures_fit_a_dark_style(close_figures):
+    """What is low is told from the ground, and nothing is drawn in black on it."""
+    from matplotlib import colors, pyplot
+
+    history = minimize(f, BOX, budget=60).history
+    for style, word in (("default", "darker"), ("dark_background", "brighter")):
+        with pyplot.style.context(style):
+            parallel, slices = history.plot("parallel"), np.ravel(history.plot("slices"))[0]
+        assert parallel.get_title().endswith(f"points, {word} is lower")
+        ground = np.array(colors.to_rgb(parallel.get_facecolor()))
+        last = slices.collections[0]
+        last.update_scalarmappable()
+        drawn = [line.get_color() for line in parallel.lines] + [last.get_facecolors()[-1]]
+        assert all(np.abs(np.array(colors.to_rgb(colour)) - ground).max() > 0.2 for colour in drawn)
+
+
 def test_the_line_of_convergence_is_the_lowest_value(close_figures):
     history = minimize(f, BOX, budget=100, known=([[1, 1, 1.1]], [f(np.array([1, 1, 1.1]))])).history
     _, line, *_ = history.plot().lines  # then failures

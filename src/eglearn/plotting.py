@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 # Colours that are told apart by everyone (Okabe and Ito 2008).
 _BLUE, _RED, _GREY = "#0072B2", "#D55E00", "#999999"
-_COLOURS = "viridis_r"  # dark: low values
 _FITTING = {"parallel": 12, "slices": 12, "pairs": 5}  # coordinates that fit
 _PARALLEL, _SHOWN = 300, 5000  # points of a picture with parallel coordinates, and of all others
 _WIDE_RANGE = 50.0  # from here on a logarithmic axis
@@ -83,12 +82,12 @@ def _parallel(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
     low, high = _limits(history, x, chosen)
     share = (x - low) / np.where(high > low, high - low, 1.0)
     places = np.arange(len(chosen))
-    colours = pyplot.get_cmap(_COLOURS)(np.linspace(1.0, 0.0, len(y)))
+    colours = pyplot.get_cmap(_colours())(np.linspace(1.0, 0.0, len(y)))
     for i in range(len(y) - 1, 0, -1):
         axes.plot(places, share[i], color=colours[i], linewidth=0.7, alpha=0.5)
     axes.plot(places, share[0], color=_RED, linewidth=2.2, marker="o", markersize=4, label=f"best, {y[0]:.4g}")
     for place in places:
-        axes.plot([place, place], [0, 1], color="black", linewidth=0.6, zorder=0)
+        axes.plot([place, place], [0, 1], color=pyplot.rcParams["axes.edgecolor"], linewidth=0.6, zorder=0)
         axes.text(place, 1.02, f"{high[place]:.3g}", ha="center", va="bottom", fontsize=8)
         axes.text(place, -0.02, f"{low[place]:.3g}", ha="center", va="top", fontsize=8)
     axes.set_xticks(places, [names[i] for i in chosen])
@@ -96,20 +95,20 @@ def _parallel(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
     axes.set_yticks([])
     axes.set_ylim(-0.08, 1.08)
     axes.spines[:].set_visible(False)
-    axes.set_title(f"{len(y):,} points, darker is lower", fontsize=10, pad=12)
+    axes.set_title(f"{len(y):,} points, {'brighter' if _is_dark() else 'darker'} is lower", fontsize=10, pad=12)
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return axes
 
 
 def _slices(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
-    """The value over each coordinate, later points darker."""
+    """The value over each coordinate, later points stand out."""
     columns = min(4, len(chosen))
     rows = -(-len(chosen) // columns)
     all_axes = _figure(rows, columns, 2.4 * columns + 0.6, 2.2 * rows + 0.3, sharey=True)
     x, y = _points(history)
     lowest = int(np.argmin(y))
     for place, (axes, i) in enumerate(zip(all_axes.flat, chosen, strict=False)):
-        axes.scatter(x[:, i], y, s=5, c=np.arange(len(y)), cmap=_COLOURS, linewidths=0, alpha=0.7, rasterized=True)
+        axes.scatter(x[:, i], y, s=5, c=np.arange(len(y)), cmap=_colours(), linewidths=0, alpha=0.7, rasterized=True)
         axes.plot(x[lowest, i], y[lowest], "*", color=_RED, markersize=10)
         _value_axis(axes.yaxis, np.minimum.accumulate(y), y)
         axes.set_xlabel(names[i])
@@ -121,7 +120,7 @@ def _slices(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
 
 
 def _pairs(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
-    """Each coordinate over each other one, low values dark and in front."""
+    """Each coordinate over each other one, low values stand out, and are in front."""
     size = max(1, len(chosen) - 1)
     all_axes = _figure(size, size, 2.0 * size + 0.9, 2.0 * size + 0.6, sharex="col", sharey="row")
     x, y = _points(history)
@@ -133,7 +132,7 @@ def _pairs(history: RunHistory, chosen: list[int], names: list[str]) -> Any:
             axes.set_visible(False)
             continue
         across, up = chosen[column], chosen[min(row + 1, len(chosen) - 1)]
-        axes.scatter(x[:, across], x[:, up], s=5, c=-rank, cmap=_COLOURS, linewidths=0, alpha=0.7, rasterized=True)
+        axes.scatter(x[:, across], x[:, up], s=5, c=-rank, cmap=_colours(), linewidths=0, alpha=0.7, rasterized=True)
         axes.plot(x[-1, across], x[-1, up], "*", color=_RED, markersize=10)
         if row == size - 1:
             axes.set_xlabel(names[across])
@@ -196,6 +195,18 @@ def _figure(rows: int, columns: int, width: float, height: float, **options: Any
     for each in axes.flat:
         each.spines[["top", "right"]].set_visible(False)
     return axes
+
+
+def _is_dark() -> bool:
+    """Whether the style of the picture has a dark ground."""
+    from matplotlib import colors, pyplot
+
+    return sum(colors.to_rgb(pyplot.rcParams["axes.facecolor"])) < 1.5
+
+
+def _colours() -> str:
+    """From high or early to low or late values; these stand out from the ground."""
+    return "viridis" if _is_dark() else "viridis_r"
 
 
 def _numbers(history: RunHistory) -> Array:
