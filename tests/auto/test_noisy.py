@@ -61,7 +61,7 @@ def test_noise_in_many_dimensions():
 def test_the_recommended_point_is_better_than_the_luckiest():
     for seed in range(2):
         noise = Noise("rare", seed=seed)
-        opt = AutoEGL([(-1, 1)] * 5, np.full(5, -0.3), budget=4000, seed=seed)
+        opt = AutoEGL([(-1, 1)] * 5, np.full(5, -0.3), budget=5000, seed=seed)
         while not opt.stop():
             x = opt.ask()
             opt.tell(x, noise(x))

@@ -6,6 +6,7 @@ This is the only place that knows how many dimensions are many. A plan is data: 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ..search.base import default_batch
@@ -92,16 +93,18 @@ def plan(n: int, budget: int | None = None, m: int | None = None, width: int = 1
     """
     if n < MANY:
         more = max(1.0, width / (m or default_batch(n)))
-        lanes, noise = _few(n, budget, m, more, width), NoisePlan(size=_noisy_size(n, budget, 10))
+        lanes, noise = _few(n, budget, m, more, width), NoisePlan(size=_noisy_size(n, budget, 10, 100))
         beside = tuple(p for p in lanes if isinstance(p, RestartPlan) and p.shares and not p.planned)
-        return Plan(lanes=lanes, policy=_shares(n, more), noise=noise, beside=beside)
-    noise = NoisePlan(search="diagonal-es", size=_noisy_size(n, budget, 4), near=0.1, pace=1.0)
+        return Plan(lanes=lanes, policy=_shares(n, budget, more), noise=noise, beside=beside)
+    noise = NoisePlan(search="diagonal-es", size=_noisy_size(n, budget, 4, 50), near=0.1, pace=1.0)
     beside = (RestartPlan(search="diagonal-es", scale=0.4, population=Population.DOUBLED),)
     return Plan(lanes=(DescentsPlan(m=m), EvolutionPlan()), policy=ForecastPlan(), noise=noise, beside=beside)
 
 
-def _shares(n: int, more: float) -> SharesPlan:
-    return SharesPlan(slice=int(more * (4 * n**2 + 100 * n)), looked=int(more * 20 * n))
+def _shares(n: int, budget: int | None, more: float) -> SharesPlan:
+    # A smooth function is known to be one once its curvature is about known; others then have most of the budget left.
+    proof = min(max(30 * n, n**2), math.inf if budget is None else budget / 3)
+    return SharesPlan(slice=int(more * (4 * n**2 + 100 * n)), looked=int(more * 20 * n), proof=int(more * proof))
 
 
 def _few(n: int, budget: int | None, m: int | None, more: float, width: int) -> tuple[LanePlan, ...]:
@@ -119,7 +122,7 @@ def _few(n: int, budget: int | None, m: int | None, more: float, width: int) -> 
         CoordinatesPlan(m=m),
         RestartPlan(
             role=Role.VISIT, search="trust-region", settings=descent, place=Place.BEST, scale=0.1,
-            limit=_shares(n, more).slice, shares=False, again=False,
+            limit=_shares(n, budget, more).slice, shares=False, again=False,
         ),
         RestartPlan(role=Role.START, search="cma-es", place=Place.START, scale=0.4, fine=0.003, shares=False),
         RestartPlan(role=Role.LARGE, search="cma-es", scale=0.4, population=Population.DOUBLED),
@@ -137,12 +140,12 @@ def _few(n: int, budget: int | None, m: int | None, more: float, width: int) -> 
     )  # fmt: skip
 
 
-def _noisy_size(n: int, budget: int | None, per_n: int) -> int:
+def _noisy_size(n: int, budget: int | None, per_n: int, batches: int) -> int:
     """Points in a batch under noise: in proportion to the dimension (Arnold and Beyer 2002, for a sphere).
 
     In 20-D, under noise as large as the value: with 4 per dimension a covariance matrix wanders and the search may
     diverge, with 30 it takes too long. Variances alone take fewer: in 100 and 400-D, 4 is best under such noise, 1 or 2
-    under less. The budget must pay for 50 batches.
+    under less. The budget must pay for a number of batches.
     """
     size = per_n * n
-    return size if budget is None else max(min(size, budget // 50), default_batch(n))
+    return size if budget is None else max(min(size, budget // batches), default_batch(n))

@@ -33,6 +33,7 @@ class SharesPlan(Settings):
     """Constants of ``Shares``."""
 
     first: float = 1 / 3  # the first descent gets this share of all evaluations as long as it gains
+    proof: int = 0  # evaluations after which it yields if its predictions do not come true
     ranks: tuple[float, ...] = (8.0, 2.0, 1.0)  # shares of the restarts: of the best, the second best, all others
     slice: int = 0  # evaluations of one turn
     forever: float = 50.0  # a restart gives up if it would take so many times ``looked`` to reach the best value
@@ -54,6 +55,7 @@ class Shares(Policy):
     descent_open: bool = True
     descent_before: float = math.nan  # the first descent's best value at the beginning of its turn
     descent_used: int = 0
+    proven: bool | None = None  # whether the first descent's predictions came true; None: not known yet
     slice_used: int = 0  # evaluations of this turn
     mark_used: int = 0
     mark_value: float = math.nan  # evaluations and value of the current search when its pace was last looked at
@@ -84,9 +86,12 @@ class Shares(Policy):
         if lane.running.done is not None and lane.follow(board):
             return
         descent, over = lane.running, lane.running.done is not None
-        if not over and self.slice_used < (lane.limit if opening else self.plan.slice):
+        if self.proven is None and self.descent_used >= self.plan.proof:
+            self.proven = descent.predictable
+        proven = self.proven is not False
+        if not over and proven and self.slice_used < (lane.limit if opening else self.plan.slice):
             return
-        self.descent_open = not over and not descent.best_y >= self.descent_before
+        self.descent_open = not over and proven and not descent.best_y >= self.descent_before
         if opening:
             self._begin_next(board, lanes)
         elif self._descent_may_go_on(board):

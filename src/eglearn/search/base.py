@@ -130,6 +130,11 @@ class Search(Stateful, ABC):
         return True
 
     @property
+    def predictable(self) -> bool | None:
+        """Whether its predictions come true; None: not known yet, or it predicts nothing."""
+        return None
+
+    @property
     def value_now(self) -> float:
         """About the value that the search has reached."""
         return self.best_y

@@ -30,6 +30,9 @@ class CoordinateSearchSettings(Settings):
     additive: float = setting(0.01, "how close to 1 that ratio is for a sum over coordinates", "ours")
     shortest: float = setting(1e-9, "an interval this short is not worth a point", "ours")
     gain: float = setting(1e-3, "what a point must gain: share of the profile's median above its best", "STEP 1994")
+    worth: float = setting(
+        1e-3, "combined gain over the sum of those medians: with less, the start is a minimum but for little", "ours"
+    )
 
     def first_test(self, n: int) -> int:
         """Evaluations until it is known whether the function is separable."""
@@ -131,6 +134,11 @@ class CoordinateSearch(BatchSearch):
     def _exponent(self) -> int:
         return exponent_of(self.values - self.value)
 
+    def _heights(self, exponent: int) -> float:
+        """The sum of the profiles' medians above their best values, in the unit."""
+        scaled = in_units(self.values - self.value, exponent)
+        return float(np.sum(np.median(scaled, axis=1) - scaled.min(axis=1)))
+
     def _learn(self, u: Array, y: Array) -> None:
         self._note_best(u, y)
         if math.isnan(self.value):
@@ -180,7 +188,9 @@ class CoordinateSearch(BatchSearch):
             self.moved, self.moved_y = self.centre, self.value
             return
         self.testing, s = False, self.settings
-        if not (self.ratio >= s.separable if single < 0 else single > 0 and (s.trusted or self.adds_up)):
+        adds_up = self.ratio >= s.separable if single < 0 else single > 0 and (s.trusted or self.adds_up)
+        in_vain = not s.trusted and single < 0 and -together < s.worth * self._heights(exponent)
+        if not adds_up or in_vain:
             self.done = Reason.NOT_SEPARABLE
         elif self.points.shape[1] > s.profile:
             self.done = Reason.SEPARABLE

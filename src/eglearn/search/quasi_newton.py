@@ -77,6 +77,7 @@ class QuasiNewton(BatchSearch):
 
     A gradient takes n differences along the coordinates. They are so short that they tell the slope and nothing else:
     steep directions do not hide the others, and the change from gradient to gradient is the curvature along the step.
+    Once no step gains any more, 2n differences to both sides take their place, whose error is far smaller.
     Two matrices collect it: symmetric rank one from zero, which knows no curvature but what was seen, and BFGS, which
     stays positive. The minima of both models within a few radii are tried, for one point costs little beside a
     gradient, and the best is the next step.
@@ -104,6 +105,7 @@ class QuasiNewton(BatchSearch):
     gradients: int = 0
     probe: int = 2  # the number of the gradient after which curvature is compared with that farther away
     last: Array | None = None  # the last step
+    central: bool = False  # whether differences are taken to both sides: once no step gains any more
     purpose: Purpose = Purpose.START
 
     def _begin(self, start: Array) -> None:
@@ -123,8 +125,7 @@ class QuasiNewton(BatchSearch):
         if self.purpose is Purpose.START:
             return self.x[None].copy()
         if self.purpose is Purpose.GRADIENT:
-            h = self._differences()
-            return np.asarray(self.x + np.diag(np.where(self.x + h > 1, -h, h)))
+            return self._neighbours()
         if self.purpose is Purpose.PROBE:
             assert self.last is not None
             ahead = self.last * (self.settings.radius * math.sqrt(self.n) / length(self.last))
@@ -149,8 +150,17 @@ class QuasiNewton(BatchSearch):
         else:
             self._note_best(u, y)
 
+    def _neighbours(self) -> Array:
+        """One point beside the iterate on each coordinate, or two, to both sides unless there is a face."""
+        h, x = self._differences(), self.x
+        if not self.central:
+            return np.asarray(x + np.diag(np.where(x + h > 1, -h, h)))
+        near = np.where(x + h > 1, -h, h)
+        far = np.where(x + h > 1, -2 * h, np.where(x - h < -1, 2 * h, -h))
+        return np.vstack([x + np.diag(near), x + np.diag(far)])
+
     def _differences(self) -> Array:
-        """How far apart points are, so that errors of values cost about as much as curvature."""
+        """How far apart points are, so that errors of values cost about as much as curvature, or third derivatives."""
         s = self.settings
         curvature = np.abs(np.diag(self.seen.H))
         most, errors = float(curvature.max()), s.rounding * _EPS
@@ -158,8 +168,8 @@ class QuasiNewton(BatchSearch):
             return np.full(self.n, min(math.sqrt(errors), s.longest))
         size = abs(float(in_units(np.array([self.value]), self.exponent)[0]))
         with np.errstate(over="ignore"):
-            h = np.sqrt(errors * size / np.maximum(curvature, s.flattest * most))
-        return np.asarray(np.clip(h, s.smallest, s.longest))
+            scale = np.sqrt(size / np.maximum(curvature, s.flattest * most))  # a change of the size of the value
+        return np.asarray(np.clip(scale * errors ** (1 / 3 if self.central else 1 / 2), s.smallest, s.longest))
 
     def _learn(self, u: Array, y: Array) -> None:
         self._note_best(u, y)
@@ -186,13 +196,18 @@ class QuasiNewton(BatchSearch):
         if len(v) < self.n or not v.any():
             self.done = Reason.FLAT
             return
-        h = np.diag(u) - self.x
+        h = np.concatenate([np.diag(part) - self.x for part in np.split(u, len(u) // self.n)])
         if not (np.isfinite(v).all() and h.all()):
             self.done = Reason.FAILED
             return
         if self.gradients == 0:
             self.exponent = exponent_of(v)
-        g = in_units(v, self.exponent) / h - 0.5 * h * np.diag(self.seen.H)
+        v = in_units(v, self.exponent)
+        if self.central:  # the slope of the parabola through three points
+            (a, b), (near, far) = np.split(h, 2), np.split(v, 2)
+            g = (near * (b / a) - far * (a / b)) / (b - a)
+        else:
+            g = v / h - 0.5 * h * np.diag(self.seen.H)
         if self.last is not None:
             self._learn_curvature(self.last, g - self.g)
         self.g, self.gradients = g, self.gradients + 1
@@ -304,6 +319,8 @@ class QuasiNewton(BatchSearch):
         self.purpose = Purpose.GRADIENT
         if self.best_gain > 0:
             self._move()
+        elif not self.central and self.gradients > 1:  # the same iterate with better differences
+            self.central, self.last = True, None
         else:
             self.done = Reason.CONVERGED
 

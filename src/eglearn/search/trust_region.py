@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..learning.samplers import mirrored_offsets
 from ..learning.steps import ball_step, box_step, length
 from ..learning.trust import TrustSettings, rounding_metric
 from ..learning.values import in_units
-from ..settings import FACTOR, NOT_NEGATIVE, Settings, or_none, setting, whole
+from ..settings import BELOW_ONE, FACTOR, NOT_NEGATIVE, POSITIVE, Settings, or_none, setting, whole
 from .base import Indices, Reason, Search, default_batch
 
 
@@ -37,8 +37,13 @@ class TrustRegionSettings(Settings):
     later: float = setting(1.0, "the same, later", "ours", NOT_NEGATIVE)
     within: float = setting(2.0, "samples so many radii around count as near", "Powell 2009: 2 to 10")
     rounds: int = setting(2, "how often a fit is refined", "ours: sums of squares are exact quadratics", whole(0))
+    pace: float = setting(1.0, "decades by which the radius may fall within n evaluations", "ours", POSITIVE)
     patience: float = setting(2.0, "answers by n + width after which an open candidate is given up", "ours")
     smallest: float = setting(1e-9, "the search has converged when the radius is below this", "ours")
+    judged: int = setting(20, "candidates by which it is told whether predictions come true,", "ours", whole(1))
+    believed: float = setting(0.15, "... which they do if so large a share is accurate", "ours: on kinks a tenth is")
+    vain: int = setting(10, "so many candidates in a row that gain nothing end it,", "ours", whole(1))
+    hopeless: float = setting(1e-6, "... where the radius has fallen to this share meanwhile", "ours", BELOW_ONE)
     condition: float = setting(1e8, "curvatures above the flattest are divided out to this ratio at most", "ours")
     first_flat: float = setting(1.0, "share of the directions that the metric leaves as they are, at first", "ours")
     last_flat: float = setting(0.35, "the same, at last", "ours", FACTOR)
@@ -92,13 +97,18 @@ class TrustRegion(Search):
     heard: int = 0  # samples from elsewhere
     earned: int = 0  # evaluations from which H was learned elsewhere
     blocked: bool = False  # whether it waits for a sample where there is none near
+    accurate: list[bool] = field(default_factory=list)  # whether the last predictions were
+    floor: float = 0.0  # the radius does not fall below this
+    failed: int = 0  # candidates in a row that gained nothing,
+    held: float = math.inf
+    """... and the radius before the first of them."""
 
     def _begin(self, start: Array) -> None:
         n = self.n
         self.delta, self.model = self.settings.radius, LeastChange(np.zeros((n, n)))
         self.A, self.inverse, self.target = np.eye(n), np.eye(n), start.copy()
         self.u, self.y, self.directions = np.empty((0, n)), np.empty(0), np.eye(n)
-        self.open, self.since = [], []
+        self.open, self.since, self.accurate = [], [], []
 
     def take_over(self, H: Array, exponent: int, evaluations: int) -> None:
         """Begin with curvature that was learned elsewhere, for values in units of 2^exponent."""
@@ -123,6 +133,12 @@ class TrustRegion(Search):
     def radius(self) -> float:
         """The trust region's."""
         return self.delta
+
+    @property
+    def predictable(self) -> bool | None:
+        """Whether enough of the last predictions were accurate, as they are where the function is smooth."""
+        s = self.settings
+        return sum(self.accurate) >= s.believed * s.judged if len(self.accurate) == s.judged else None
 
     @property
     def _early(self) -> bool:
@@ -228,26 +244,31 @@ class TrustRegion(Search):
 
     def learn(self, u: Array, y: Array, indices: Indices | None = None) -> None:
         """One answer after the other."""
-        judged = False
+        judged, s = False, self.settings
         for point, value, index in zip(u, y, self.open[: len(y)] if indices is None else indices.tolist(), strict=True):
             row = self.open.index(index)
             del self.open[row], self.since[row]
             self.used += 1
             if np.isfinite(value):
-                size = self.settings.remembered * self._count
+                size = s.remembered * self._count
                 self.u, self.y = np.vstack([self.u, point])[-size:], np.append(self.y, value)[-size:]
                 self._note_best(point[None], np.array([value]))
             if index == self.awaited:
                 self.awaited, judged = -1, True
                 self._judge(float(value), self.asked - 1 - index)
         self.iterations += 1
+        # A few bad candidates in a row, as at a kink or a step, must not make the region so small that it sees no more.
+        self.floor = max(self.floor * 10 ** (-s.pace * len(y) / self.n), 0.1 * self.delta)
+        self.delta = max(self.delta, self.floor)
         if judged:
             self._earn_metric()
         if self.used > self.n and len(self.y) == 0:
             self.done = Reason.FAILED
         elif judged and self.ratio < self._trust.bad and self._flat():
             self.done = Reason.FLAT
-        elif self.delta <= self.settings.smallest:
+        elif not self.earned and self.failed >= s.vain and self.delta < s.hopeless * self.held:
+            self.done = Reason.STAGNANT
+        elif self.delta <= s.smallest:
             self.done = Reason.CONVERGED
 
     def _judge(self, value: float, samples: int) -> None:
@@ -255,6 +276,12 @@ class TrustRegion(Search):
         s, trust = self.settings, self._trust
         gain = -float(in_units(np.array([value - self.base]), self.model.exponent)[0])
         self.ratio = trust.ratio(gain, self.predicted)
+        self.accurate = [*self.accurate, 0.5 < self.ratio < s.too_good][-s.judged :]
+        if self.ratio >= trust.bad:
+            self.failed = 0
+        else:
+            self.held = self.delta if self.failed == 0 else self.held
+            self.failed += 1
         if not self._early:
             self.delta = trust.radius(self.delta, self.ratio, self.reach)
             self.due = max(self._m - 1 - samples, 0)
