@@ -5,7 +5,16 @@ from collections import Counter
 import numpy as np
 import pytest
 from tests.auto.driver import few_loop, lane, put, step
-from tests.search.driver import centre, continues_exactly, ellipsoid, rastrigin, rosenbrock, rotated_rastrigin, run
+from tests.search.driver import (
+    centre,
+    continues_exactly,
+    ellipsoid,
+    kinks,
+    rastrigin,
+    rosenbrock,
+    rotated_rastrigin,
+    run,
+)
 
 from eglearn.auto.lanes import Role
 from eglearn.search.base import Reason
@@ -116,6 +125,18 @@ def test_a_descent_that_ends_is_left():
     assert loop.board.best_y < 1e-10
     assert descent.done is Reason.CONVERGED
     assert count[Role.FIRST, "TrustRegion"] == descent.used < 2000
+
+
+@pytest.mark.parametrize(("budget", "yields"), [(None, 300), (300, 100)])
+def test_a_first_descent_whose_predictions_fail_yields(budget, yields):
+    loop = few_loop(10, budget=budget)
+    turns(loop, kinks, yields + 250)
+    assert loop.policy.proven is False
+    assert loop.policy.descent_used == pytest.approx(yields, abs=20)
+    loop = few_loop(10, budget=budget)
+    turns(loop, ellipsoid, yields + 40)
+    assert loop.policy.proven is True
+    assert loop.lane.role is Role.FIRST
 
 
 def test_a_kind_of_restart_that_found_nothing_is_not_the_best():

@@ -30,6 +30,12 @@ def ellipsoid(u):
     return np.sum(((u - centre(n)) @ rotation(n)) ** 2 * 10.0 ** np.linspace(0, 6, n), axis=1)
 
 
+def kinks(u):
+    """Absolute values of condition 100, rotated: no gradient at the minimum, nor wherever one of them is zero."""
+    n = u.shape[1]
+    return np.sum(np.abs((u - centre(n)) @ rotation(n)) * 10.0 ** np.linspace(0, 2, n), axis=1)
+
+
 def rosenbrock(u):
     """On [-2, 2]^n."""
     x = 2 * u

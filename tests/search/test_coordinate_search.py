@@ -51,6 +51,24 @@ def test_a_start_better_than_the_grid_is_no_reason_to_give_up():
     assert (p.done, p.used) == (Reason.NOT_SEPARABLE, 101)
 
 
+def test_a_gain_of_next_to_nothing_is_not_followed_up():
+    """The start is the minimum of a sum, but for one point of each coordinate's grid that is a little lower."""
+    start = centre(10)
+    grid = lines(rastrigin, start).propose().reshape(10, 10, 10)
+    other = np.array([grid[..., i][grid[..., i] != start[i]][0] for i in range(10)])
+
+    def bowl(u):
+        return np.sum(np.where(u == other, -1e-5, np.abs(u - start)), axis=1)
+
+    p = lines(bowl, start)
+    run(p, bowl)
+    assert (p.done, p.used) == (Reason.NOT_SEPARABLE, 101)
+    assert p.ratio == pytest.approx(1)
+    p = lines(bowl, start, worth=1e-9)
+    run(p, bowl)
+    assert p.done is Reason.SEPARABLE
+
+
 def pairs(u):
     """Tilted double wells, in which each coordinate meets its neighbour: moved together, they disturb one another."""
     wells = np.sum((4 * u**2 - 1) ** 2 + 0.3 * u, axis=1)

@@ -105,3 +105,16 @@ def test_it_begins_at_the_best_known_point_and_does_not_ask_for_it_again():
 
 def test_it_goes_on_from_any_moment():
     continues_exactly(lambda: descent(5), rosenbrock, [0, 1, 3, 7, 8, 20, 61])
+
+
+def test_differences_to_both_sides_follow_where_no_step_gains_any_more():
+    """A large constant hides what differences to one side would still tell."""
+
+    def raised(u):
+        return 1e6 + ellipsoid(u)
+
+    p = descent(10)
+    run(p, raised)
+    assert p.done is Reason.CONVERGED
+    assert p.central
+    assert ellipsoid(p.best_u[None])[0] < 1e-6

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from tests.search.driver import centre, ellipsoid, resumed, rosenbrock, run
+from tests.search.driver import centre, ellipsoid, kinks, resumed, rosenbrock, run
 
 from eglearn.search.base import Reason
 from eglearn.search.trust_region import TrustRegion, TrustRegionSettings
@@ -160,3 +160,35 @@ def test_a_plateau_ends_a_descent_before_its_radius_is_tiny():
     assert p.done is Reason.FLAT
     assert p.delta > 1e-4
     assert p.used < 150
+
+
+def test_the_radius_falls_by_ten_at_once_and_by_ten_within_n_evaluations_at_most():
+    n, p, radii = 10, descent(10), []
+    while p.done is None and p.used < 400:
+        u = p.propose()
+        p.learn(u, kinks(u))
+        radii.append(p.delta)
+    for later in (1, n, 2 * n):
+        assert all(now > 0.099 * 10 ** (-later / n) * r for r, now in zip(radii, radii[later:], strict=False))
+    assert min(radii) < 1e-3 * max(radii)  # it does fall
+
+
+@pytest.mark.parametrize(("fun", "smooth"), [(kinks, False), (rosenbrock, True), (ellipsoid, True)])
+def test_predictions_come_true_where_the_function_is_smooth(fun, smooth):
+    p = descent(10)
+    run(p, fun, 25)
+    assert p.predictable is None  # too few candidates
+    run(p, fun, 300)
+    assert p.predictable is smooth
+
+
+def test_candidates_that_gain_nothing_down_to_a_millionth_of_the_radius_end_it():
+    """Cells of their own values: no model holds, on no scale."""
+
+    def erratic(u):
+        return np.abs(np.sin(1e9 * np.sum(u, axis=1))) + 10 * np.sum((u + 0.3) ** 2 > 0, axis=1)
+
+    p = descent(6)
+    run(p, erratic)
+    assert p.done is Reason.STAGNANT
+    assert p.delta > 10 * p.settings.smallest
