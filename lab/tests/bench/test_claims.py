@@ -148,7 +148,7 @@ def test_claims_on_networks_replay_and_radius() -> None:
     assert "+10.0 %" in four.figures
     assert verdict(replay, "16 batches hurts", n=40).word == HELD
     assert verdict(replay, "0.01 eps gains", n=40, **FULL).word == NOT_TESTED
-    radius = {"epsilon-0.1": 20.0, "epsilon-0.001": 5.0, "epsilon-0.5": 5.0}
+    radius = {"epsilon-0.1": 20.0, "epsilon-0.001-fast": 5.0, "epsilon-0.5-fresh": 5.0}
     assert verdict(radius, "On f19", n=40, functions=(19, 21), instances=range(1, 8)).word == HELD
     assert verdict(radius, "On f21", n=40, functions=(19, 21), instances=(1,)).word == OPEN  # one problem
     assert verdict(radius, "On f22", n=40, functions=(19, 21)).word == NO_DATA

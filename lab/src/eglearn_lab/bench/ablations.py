@@ -100,9 +100,15 @@ def _replay() -> Variants:
 
 
 def _epsilon() -> Variants:
-    return {
+    alone = {
         f"epsilon-{share:g}": (_changed(epsilon=share), f"Ablation: first radius {share:g} sqrt(n).", 0.55)
         for share in (0.001, 0.01, 0.1, BASE.epsilon, 0.5, 1.0)
+    }
+    # What the authors changed together on f19, and on f21 and f22.
+    small, large = _changed(epsilon=0.001, region_factor=0.7, replay=1), _changed(epsilon=0.5, replay=4)
+    return alone | {
+        "epsilon-0.001-fast": (small, "Ablation: first radius 0.001 sqrt(n), gamma_alpha 0.7, one batch.", 0.55),
+        "epsilon-0.5-fresh": (large, "Ablation: first radius 0.5 sqrt(n), four batches.", 0.55),
     }
 
 
@@ -137,12 +143,14 @@ _add(
 _add(
     "epsilon",
     "First exploration radius",
-    "On f19 only a small first radius (0.001 sqrt(n)) leads towards the global minimum; on f21 and f22 a large one "
-    "(0.5 sqrt(n)) smooths local minima away (app. on COCO, figure of scaled distances with different epsilon; the "
-    "authors also changed other settings there).",
+    "On f19 only a small first radius (0.001 sqrt(n), with gamma_alpha 0.7 and one batch) leads towards the global "
+    "minimum; on f21 and f22 a large one (0.5 sqrt(n), with four batches) smooths local minima away (app. on COCO, "
+    "figure of scaled distances with different epsilon).",
     _epsilon(),
     "epsilon-0.1",
     functions=(19, 21, 22),
+    dims=(20, 40),
+    instances=(1, 2, 3, 4, 5),
 )
 _add(
     "jump",
