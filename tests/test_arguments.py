@@ -125,6 +125,10 @@ def test_the_names_that_are_advised_exist(ours):
     [
         (lambda: minimize(f, BOX), "needs budget, the number of evaluations, such as budget=1000"),
         (lambda: minimize(f, x0=[0] * 3, budget=9), "needs bounds, such as"),
+        (
+            lambda: minimize(f, [0, 0, 0], bounds=BOX, budget=9),
+            "got bounds twice, by position and by name: the order is",
+        ),
         (lambda: minimize(f, BOX, None, (), 100), "takes only fun, bounds, x0, args by position"),
         (
             lambda: minimize(f, [0, 0, 0], budget=9),

@@ -41,7 +41,7 @@ class Best(NamedTuple):
 class RunHistory:
     """All evaluations of a run in order of arrival: ``result.history``, or ``eglearn.load("run.egl")``.
 
-    All values are kept, at about 50 bytes per evaluation. Points are kept as long as they have at most ``numbers``
+    All values are kept, at 40 bytes per evaluation. Points are kept as long as they have at most ``numbers``
     coordinates in total (by default 4,000,000, that is 32 MB). Beyond that, only every second point stays, then every
     fourth, and so on, besides the points with a new lowest value; if these alone are too many, every second of them
     goes as well. The best point always stays.
@@ -73,8 +73,8 @@ class RunHistory:
         self._kept, self._improved = array("q"), array("b")
         self._best = -1
         self._y, self._seconds, self._time = array("d"), array("d"), array("d")
-        self._index, self._attempts = array("q"), array("q")
-        self._error, self._worker = array("q"), array("q")
+        self._index, self._attempts = array("q"), array("i")
+        self._error, self._worker = array("h"), array("h")  # numbers of texts
         self._texts: list[dict[str, int]] = [{}, {}]
 
     # --- what is written ----------------------------------------------------------------------------------------

@@ -85,9 +85,11 @@ def explained(function: _Function) -> _Function:
         if unknown := [name for name in named if name not in parameters]:
             kind = args[0].settings_class() if method else None
             raise TypeError(f"{what} has no argument {unknown[0]!r}: {_advice(unknown[0], parameters, kind)}")
+        order = ", ".join(placed[method:])
         if len(args) > len(placed):
-            order = ", ".join(placed[method:])
             raise TypeError(f"{what} takes only {order} by position: name all others, such as budget=1000")
+        if twice := [name for name in placed[: len(args)] if name in named]:
+            raise TypeError(f"{what} got {twice[0]} twice, by position and by name: the order is {order}")
         given = {*placed[: len(args)], *named}
         if missing := [name for name in needed if name not in given]:
             raise TypeError(f"{what} needs {'; and '.join(_NEEDED.get(name, name) for name in missing)}")
