@@ -37,6 +37,13 @@ def test_asking_for_a_network_without_torch_says_what_to_do():
     assert "needs PyTorch: pip install 'eglearn[nn]'" in done.stderr
 
 
+def test_modules_are_there_when_they_are_named():
+    done = run("import eglearn; print(eglearn.evaluation.Command.__name__, eglearn.serialize.dumps.__name__)")
+    assert done.stdout.split() == ["Command", "dumps"], done.stderr
+    done = run("import eglearn; print(sorted(eglearn.algorithms.ALGORITHMS)[0], eglearn.store.backup.__name__)")
+    assert done.stdout.split() == ["active-subspace", "backup"], done.stderr
+
+
 def test_public_names():
     for name in eglearn.__all__:
         assert getattr(eglearn, name) is not None
