@@ -74,6 +74,8 @@ def test_scipys_options():
     assert by_scipy(tol=1e-3, bounds=BOX).message.startswith("No value was lower by more than ftol = 0.001")
     with pytest.warns(OptimizeWarning, match="Unknown solver options: eps, gtol"):
         by_scipy(options={"gtol": 1, "eps": 2, "maxfev": 9}, bounds=BOX)
+    with pytest.warns(OptimizeWarning, match=r"Unknown solver options: maxfun \(maxfev limits the evaluations\)"):
+        by_scipy(options={"maxfun": 9, "maxfev": 9}, bounds=BOX)
 
 
 def test_scipys_args_and_message(capsys):
