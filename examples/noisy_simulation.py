@@ -18,7 +18,7 @@ def cost(stock, days=30):
     return float(np.mean(np.sum(np.maximum(stock - demand, 0) + 4 * np.maximum(demand - stock, 0), axis=1)))
 
 
-result = minimize(cost, bounds=[(0, 200)] * 5, budget=3_000, seed=0)
+result = minimize(cost, bounds=[(0, 200)] * 5, budget=5_000, seed=0)
 print(result.message)
 for name, stock in (("lowest value", result.x), ("recommended", result.x_favorite)):
     print(f"{name:>12}: {np.round(stock)}, true cost {cost(stock, days=100_000):.2f}")

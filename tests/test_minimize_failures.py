@@ -192,7 +192,7 @@ def test_numbers_beyond_floats_are_failures_of_the_value():
         ({"bounds": BOX, "vectorized": "no"}, "vectorized = 'no': it must be True or False"),
         ({"bounds": BOX, "about": 3}, "about = 3: it must be a mapping"),
         ({"bounds": BOX, "about": {"a": object()}}, r"about\['a'\] = .*: it must be JSON data"),
-        ({"bounds": BOX, "retries": -1}, "retries=-1"),
+        ({"bounds": BOX, "retries": -1}, "retries = -1"),
         ({"bounds": BOX, "max_seconds": 0}, "max_seconds = 0"),
         ({"bounds": BOX, "budget": "many"}, "budget = 'many'"),
     ],
