@@ -17,6 +17,7 @@ from .evaluation.base import Outcome
 from .result import counted
 from .store import History
 from .store.errors import understood
+from .store.history import pauses
 
 if TYPE_CHECKING:
     import pandas
@@ -200,11 +201,8 @@ class RunHistory:
             return at
         first = np.nanmin(at - np.nan_to_num(self.seconds))
         elapsed: Array = at - (min(first, begun[0]) if len(begun) else first)
-        known = np.sort(at[np.isfinite(at)])
-        for again in begun[1:]:
-            before = int(np.searchsorted(known, again))
-            if before:
-                elapsed[at >= again] -= again - known[before - 1]
+        for stopped, again in pauses(self.begun[1:], at):
+            elapsed[at >= again] -= again - stopped
         return elapsed
 
     @property

@@ -141,8 +141,13 @@ def set_journal_mode(db: sqlite3.Connection, mode: str) -> None:
 def sync_folder(path: Path) -> None:
     """Wait until the names in the folder of ``path`` are on the disk; where that cannot be, go on."""
     with suppress(OSError):
-        descriptor = os.open(Path(os.path.realpath(path)).parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync(Path(os.path.realpath(path)).parent)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or folder is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

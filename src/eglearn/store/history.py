@@ -135,17 +135,8 @@ class History:
         return [t for t in times if isinstance(t, float)] if isinstance(times, list) else []
 
     def pauses(self, at: Array) -> list[tuple[float, float]]:
-        """From when to when the run was not running, before it was continued.
-
-        Parameters
-        ----------
-        at
-            When its evaluations arrived.
-        """
-        at = np.sort(at[np.isfinite(at)])
-        parts = np.array(self.begun())
-        before = np.searchsorted(at, parts)  # evaluations up to each beginning
-        return [(float(at[k - 1]), float(t)) for k, t in zip(before, parts, strict=True) if k > 0]
+        """From when to when the run was not running; ``at`` is when its evaluations arrived."""
+        return pauses(self.begun(), at)
 
     def paused(self) -> float | None:
         """Since when the process waits because somebody wished so, or None."""
@@ -178,3 +169,14 @@ class History:
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         with reported(self.path), connect_reader(self.path) as db:
             return db.execute(of_format(self.format, query), values).fetchall()
+
+
+def pauses(begun: Sequence[float], at: Array) -> list[tuple[float, float]]:
+    """From the last of the evaluations that arrived ``at`` these times up to each beginning, if there is one.
+
+    >>> pauses([10.0, 20.0], np.array([11.0, 12.0, 21.0]))
+    [(12.0, 20.0)]
+    """
+    at = np.sort(at[np.isfinite(at)])
+    before = np.searchsorted(at, np.array(begun))  # evaluations up to each beginning
+    return [(float(at[k - 1]), float(t)) for k, t in zip(before, begun, strict=True) if k > 0]

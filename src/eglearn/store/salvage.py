@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..result import counted
-from .connection import LOG, REPAIRED, check_log, connect, connect_reader, format_of, neighbour, sync_folder
+from .connection import LOG, REPAIRED, check_log, connect, connect_reader, format_of, neighbour, sync, sync_folder
 from .copying import unfinished
 from .errors import StoreError, reported
 from .history import History
@@ -67,7 +67,7 @@ def finish_repair(path: Path, hold: Callable[[], None]) -> str | None:
         return None
     kept = real.with_name(name)
     shutil.copyfile(path, kept)
-    _sync(kept)
+    sync(kept)
     hold()
     for ending in (LOG, "-shm"):  # beside the new file they would be taken for its own
         with suppress(FileNotFoundError):
@@ -81,14 +81,6 @@ def finish_repair(path: Path, hold: Callable[[], None]) -> str | None:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "blake2b").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> bool:
