@@ -43,10 +43,21 @@ def test_the_page_shows_figures_verdicts_and_commands(tmp_path):
     assert "**Is it better to learn gradients than values?** In 40-D, egl-fc solves 79.2 % and leaves 0.063" in text
     assert "of 24 problems egl-fc ends lower on 19, igl-fc on 5." in text
     assert "eglearn bench run --out results/coco/figure-3" in text
+    assert "|  | 40-D |\n|---|--:|\n| egl-fc | **79** |\n| igl-fc | 0 |\n| one CMA-ES run (`cma`) | 0 |" in text
     assert "| multimodal | **5.0e-4** | 0.15 | 5 : 0 |" in text
     told = "egl-fc is clearly better on moderate, ill-conditioned, multimodal and weak structure functions; CMA-ES is "
     assert f"{told}clearly better on separable functions." in text
     assert "| separable | 0.3 | **0.15** | 0 : 5 |" in text
+
+
+def test_settled_claims_stand_first(tmp_path):
+    text = write_paper(parquet(tmp_path / "runs.parquet", made_up()), tmp_path / "paper.md").read_text()
+    glance = text.split("### The claims about the benchmarks")[1].split("\n- ")[0]
+    verdicts = [line.split("|")[2].strip() for line in glance.splitlines() if line.startswith("|")][2:]
+    settled = [verdict.startswith("**") for verdict in verdicts]
+    assert settled == sorted(settled, reverse=True)
+    assert any(settled)
+    assert not all(settled)
 
 
 def test_the_page_says_how_good_the_learned_gradient_is(tmp_path):
