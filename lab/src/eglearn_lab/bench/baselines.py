@@ -117,7 +117,8 @@ def _nlopt(run: Run, x0: Array, name: str) -> None:
 def cobyla(run: Run, x0: Array) -> None:
     """COBYLA (Powell 1994; NLopt's, which is Powell's code as SciPy had it in 2020): radius ``Run.step`` to 1e-10.
 
-    SciPy's of today, PRIMA's, takes twenty times as long in 10-D.
+    It takes 0.01, 0.06 and 0.6 ms an evaluation in 10-D, 20-D and 40-D (f8); SciPy's of today, PRIMA's, took 1.4, 1.8
+    and 2.6 ms.
     """
     _nlopt(run, x0, "LN_COBYLA")
 
