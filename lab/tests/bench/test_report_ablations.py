@@ -69,3 +69,14 @@ def test_histograms_tell_the_skewness(tmp_path):
     raw, mapped = re.findall(r"skewness: raw (\d\.\d+), mapped (\d\.\d+)", part.picture.note)[0]
     assert float(raw) > 1 > 0.7 > float(mapped)
     assert (tmp_path / "ablation-output-map.png").stat().st_size > 3000
+
+
+def test_a_panel_shows_the_variants_that_its_function_has(tmp_path, nothing):
+    alone = {"epsilon-0.1": 20.0, "epsilon-0.5": 10.0}
+    runs = rows(alone, (19, 21), (1, 2), n=40) + rows({"epsilon-0.001-fast": 5.0}, (19,), (1,), n=40)
+    (part,) = ablation_parts(Results.from_rows(runs), nothing, Canvas(tmp_path))
+    first, second = part.picture.words.split(": ", 1)[1].split("; ")
+    assert "epsilon-0.001-fast 0.025" in first
+    assert "epsilon-0.001-fast" not in second
+    # Means over other functions would compare nothing.
+    assert [line[0].text for line in part.table.rows] == ["epsilon-0.1", "epsilon-0.5"]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.stats import skew
 
 from .. import plots
-from .._typing import Array
+from .._typing import Array, Mask
 from ..plots import Canvas
 from . import metrics
 from .ablations import ABLATIONS, Ablation, gains
@@ -52,22 +52,37 @@ def ablation_parts(results: Results, snapshots: Snapshots, canvas: Canvas) -> li
 
 
 def _complete(entry: Ablation, results: Results) -> Results:
-    """Runs of the variants on the problems that all variants with runs have, in the largest dimension."""
+    """Runs of the variants on the problems that all variants with runs have, in the largest dimension.
+
+    Where each function has a panel of its own, that is decided for each function alone.
+    """
     runs = results.select(suite=entry.suite, algorithm=entry.algorithms)
     runs = runs.select(dimension=runs["dimension"].max(initial=0))
+    if _PICTURES.get(entry.name) is not each_function:
+        return runs.where(_shared(runs))
+    kept = np.zeros(len(runs), dtype=bool)
+    for function, part in runs.by("function"):
+        kept[runs.mask(function=function)] = _shared(part)
+    return runs.where(kept)
+
+
+def _shared(runs: Results) -> Mask:
+    """Which of the runs are on problems that all variants with runs have."""
     problems, index = runs.problems()
     shared = set(problems).intersection(*(part.problems()[0] for _, part in runs.by("algorithm")))
-    return runs.where(np.isin(index, [k for k, p in enumerate(problems) if p in shared]))
+    return np.isin(index, [k for k, p in enumerate(problems) if p in shared])
 
 
 def variants_table(entry: Ablation, runs: Results) -> Table:
-    """Of each variant: distances to the best value, gain over the reference, problems solved."""
-    names = [name for name in entry.algorithms if name in runs.algorithms]
+    """Of each variant that has all problems: distances to the best value, gain over the reference, problems solved."""
+    problems = runs.problems()[0]
+    names = [name for name, part in runs.by("algorithm") if len(part.problems()[0]) == len(problems)]
+    names, runs = [name for name in entry.algorithms if name in names], runs.select(algorithm=names)
     budget = int(runs["budget"].max())
     times = (budget // 10, budget)
     distances = _means(runs, names, metrics.scaled_distance(runs, times, reference="optimum"))
     solved = _means(runs, names, metrics.success(runs, reference="optimum").astype(float))
-    enough = len(runs.problems()[0]) >= ENOUGH and entry.reference in runs.algorithms
+    enough = len(problems) >= ENOUGH and entry.reference in runs.algorithms
     gain = gains(runs, str(entry.reference), [budget]) if enough else {}
     rows = []
     for name in names:
@@ -116,15 +131,18 @@ def _curves(entry: Ablation, runs: Results, canvas: Canvas, panels: dict[str, Re
     with plots.style():
         figure, axes = plt.subplots(1, len(panels), figsize=(plots.WIDTH, 3.6), sharey=True, squeeze=False)
         for ax, (title, part) in zip(axes.flat, panels.items(), strict=True):
-            means = _means(part, names, metrics.scaled_distance(part, t, reference="optimum"))
-            for k, name in enumerate(names):
+            here = [name for name in names if name in part.algorithms]
+            means = _means(part, here, metrics.scaled_distance(part, t, reference="optimum"))
+            for name in here:
+                k = names.index(name)
                 label = name.removeprefix(f"{entry.name}-")
                 ax.plot(t, np.maximum(means[name], _FLOOR), label=label, markevery=(5 * k, 30), **plots.line_style(k))
             ax.set(xscale="log", yscale="log", xlabel="evaluations", title=title.replace(" ", "\n", len(panels) > 1))
-            words.append(f"{title}: " + ", ".join(f"{name} {means[name][-1]:.2g}" for name in names))
+            words.append(f"{title}: " + ", ".join(f"{name} {means[name][-1]:.2g}" for name in here))
         axes[0, 0].set_ylabel("gap / gap of the start")
         plots.plain_numbers(axes[0, 0])
-        axes[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title=entry.name)
+        lines = {str(line.get_label()): line for ax in axes.flat for line in ax.lines}
+        axes[0, -1].legend(lines.values(), lines, loc="center left", bbox_to_anchor=(1.0, 0.5), title=entry.name)
         figure.tight_layout()
         path = canvas.save(figure, f"ablation-{entry.name}")
     parts = " fc: fully connected, om: output map, tr: trust region." * (entry.name == "networks")
