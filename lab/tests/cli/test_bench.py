@@ -103,7 +103,7 @@ def test_the_papers_problem_numbers():
 
 def test_an_ablation_sets_the_grid_and_can_be_reduced():
     made = grid(ablation="epsilon")
-    assert (made.dims, made.blocks, made.budget) == ((40,), (((19, 21, 22), (1,)),), 15_000)
+    assert (made.dims, made.blocks, made.budget) == ((20, 40), (((19, 21, 22), (1, 2, 3, 4, 5)),), 15_000)
     made = grid(ablation="jump", functions="1", instances="1-2", budget=200, dims="5")
     assert (made.dims, made.blocks, made.budget) == ((5,), (((1,), (1, 2)),), 200)
     assert made.algorithms == ("jump-off", "jump-on", "jump-only")

@@ -18,7 +18,7 @@ def samples(count, seed=0):
 @pytest.mark.parametrize("direct", [0, 400])
 def test_exact_on_a_diagonal_quadratic(direct, monkeypatch):
     monkeypatch.setattr(diagonal_affine, "_DIRECT", direct)
-    monkeypatch.setattr(diagonal_affine, "_ROUNDS", 50)
+    monkeypatch.setattr(diagonal_affine, "_CG_ROUNDS", 50)
     monkeypatch.setattr(diagonal_affine, "_ACCURACY", 1e-12)
     z, v = samples(60)
     field = DiagonalAffine.fit(z, v, damping=0.0)
