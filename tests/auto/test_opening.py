@@ -12,8 +12,8 @@ from eglearn.search.quasi_newton import QuasiNewton
 from eglearn.search.trust_region import TrustRegion
 
 
-def begun(n, width=1, m=None):
-    return Loop.begun(np.random.default_rng(0), np.full(n, -0.3), plan(n, 200 * n, m, width), 200 * n, width)
+def begun(n, width=1, m=None, per_n=200):
+    return Loop.begun(np.random.default_rng(0), np.full(n, -0.3), plan(n, per_n * n, m, width), per_n * n, width)
 
 
 def advance(loop, fun, evaluations):
@@ -30,6 +30,11 @@ def sphere(u):
 @pytest.mark.parametrize(("n", "width", "m"), [(12, 1, None), (20, 2, None), (20, 1, 5)])
 def test_a_trust_region_opens_where_a_quadratic_costs_little_and_where_batches_are_asked_for(n, width, m):
     assert isinstance(begun(n, width, m).search, TrustRegion)
+
+
+def test_a_budget_that_pays_for_few_gradients_is_left_to_the_trust_region():
+    assert isinstance(begun(20, per_n=4).search, TrustRegion)
+    assert isinstance(begun(20, per_n=5).search, QuasiNewton)
 
 
 def test_the_trust_region_takes_over_the_curvature(monkeypatch):
@@ -50,6 +55,7 @@ def test_the_trust_region_takes_over_the_curvature(monkeypatch):
     np.testing.assert_allclose(H, (both - single[:, None] - single[None] + none) / 0.01, atol=0.3 * np.abs(H).max())
     assert np.linalg.eigvalsh(trust.A).min() < 0.1  # in the metric of that curvature
     np.testing.assert_array_equal(trust.best_u, first.best_u)
+    assert trust.predictable  # the steps have shown that
 
 
 def test_after_ripples_the_trust_region_looks_as_far_as_ever():
@@ -58,6 +64,7 @@ def test_after_ripples_the_trust_region_looks_as_far_as_ever():
     assert isinstance(loop.search, TrustRegion)
     assert loop.search.used > 14
     assert not loop.search.earned
+    assert not loop.search.smooth
 
 
 def test_many_known_points_are_samples_few_are_a_start():

@@ -38,7 +38,8 @@ def test_the_population_under_noise_fits_dimension_and_budget():
         return plan(n, budget).noise.size
 
     assert size(20, None) == size(20, 150_000) == 200
-    assert size(20, 2000) == 20
+    assert size(20, 2000) == 40
+    assert size(20, 6000) == 60
     assert size(20, 10) == 12
     assert size(1, 10) == 4
     assert size(400, None) == size(400, 150_000) == 1600

@@ -48,6 +48,7 @@ class Opening(Lane):
         if not isinstance(p, QuasiNewton) or math.isnan(p.best_y):
             return False
         self.search = trust = TrustRegion(board.rng, p.best_u, value=p.best_y, width=board.width)
+        trust.smooth = p.done in (Reason.CONVERGED, Reason.FLAT) and p.gradients > 1
         if p.done is Reason.CONVERGED and p.gradients > 1:
             trust.take_over(p.convex.H, p.exponent, p.gradients * p.n**2)
         return True

@@ -21,8 +21,8 @@ from .policies import Forecast, ForecastPlan, Policy, Shares, SharesPlan
 MANY = 64
 
 # From so many on, a gradient for each step is cheaper than to learn a whole quadratic, which below takes less than 100
-# evaluations.
-QUADRATIC = 13
+# evaluations; but the budget must pay for a few gradients.
+QUADRATIC, GRADIENTS = 13, 5
 
 LanePlan = RestartPlan | OpeningPlan | CoordinatesPlan | DescentsPlan | EvolutionPlan
 
@@ -93,10 +93,10 @@ def plan(n: int, budget: int | None = None, m: int | None = None, width: int = 1
     """
     if n < MANY:
         more = max(1.0, width / (m or default_batch(n)))
-        lanes, noise = _few(n, budget, m, more, width), NoisePlan(size=_noisy_size(n, budget, 10, 100))
+        lanes, noise = _few(n, budget, m, more, width), NoisePlan(size=_noisy_size(n, budget, 10))
         beside = tuple(p for p in lanes if isinstance(p, RestartPlan) and p.shares and not p.planned)
         return Plan(lanes=lanes, policy=_shares(n, budget, more), noise=noise, beside=beside)
-    noise = NoisePlan(search="diagonal-es", size=_noisy_size(n, budget, 4, 50), near=0.1, pace=1.0)
+    noise = NoisePlan(search="diagonal-es", size=_noisy_size(n, budget, 4), near=0.1, pace=1.0)
     beside = (RestartPlan(search="diagonal-es", scale=0.4, population=Population.DOUBLED),)
     return Plan(lanes=(DescentsPlan(m=m), EvolutionPlan()), policy=ForecastPlan(), noise=noise, beside=beside)
 
@@ -114,8 +114,9 @@ def _few(n: int, budget: int | None, m: int | None, more: float, width: int) -> 
     first = 9 * n * n + 100 * n
     if budget is not None:
         first = min(first, max(100 * n, budget // 4))
+    gradients = width == 1 and m is None and n >= QUADRATIC and (budget is None or budget >= GRADIENTS * n)
     return (
-        OpeningPlan(limit=int(more * first)) if width == 1 and m is None and n >= QUADRATIC else RestartPlan(
+        OpeningPlan(limit=int(more * first)) if gradients else RestartPlan(
             role=Role.FIRST, search="trust-region", settings=descent, place=Place.START,
             limit=int(more * first), shares=False, again=False,
         ),
@@ -140,12 +141,14 @@ def _few(n: int, budget: int | None, m: int | None, more: float, width: int) -> 
     )  # fmt: skip
 
 
-def _noisy_size(n: int, budget: int | None, per_n: int, batches: int) -> int:
+def _noisy_size(n: int, budget: int | None, per_n: int) -> int:
     """Points in a batch under noise: in proportion to the dimension (Arnold and Beyer 2002, for a sphere).
 
     In 20-D, under noise as large as the value: with 4 per dimension a covariance matrix wanders and the search may
     diverge, with 30 it takes too long. Variances alone take fewer: in 100 and 400-D, 4 is best under such noise, 1 or 2
-    under less. The budget must pay for a number of batches.
+    under less. The budget must pay for 50 batches; below 64-D for 100, if they have more than 2 points per dimension.
     """
     size = per_n * n
-    return size if budget is None else max(min(size, budget // batches), default_batch(n))
+    if budget is not None:
+        size = min(size, budget // 50, max(budget // 100, 2 * n) if n < MANY else size)
+    return max(size, default_batch(n))

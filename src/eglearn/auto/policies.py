@@ -33,7 +33,7 @@ class SharesPlan(Settings):
     """Constants of ``Shares``."""
 
     first: float = 1 / 3  # the first descent gets this share of all evaluations as long as it gains
-    proof: int = 0  # evaluations after which it yields if its predictions do not come true
+    proof: int = 0  # evaluations of its search after which it yields if predictions do not come true
     ranks: tuple[float, ...] = (8.0, 2.0, 1.0)  # shares of the restarts: of the best, the second best, all others
     slice: int = 0  # evaluations of one turn
     forever: float = 50.0  # a restart gives up if it would take so many times ``looked`` to reach the best value
@@ -86,7 +86,7 @@ class Shares(Policy):
         if lane.running.done is not None and lane.follow(board):
             return
         descent, over = lane.running, lane.running.done is not None
-        if self.proven is None and self.descent_used >= self.plan.proof:
+        if self.proven is None and descent.used >= self.plan.proof:
             self.proven = descent.predictable
         proven = self.proven is not False
         if not over and proven and self.slice_used < (lane.limit if opening else self.plan.slice):

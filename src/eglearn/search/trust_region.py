@@ -96,6 +96,7 @@ class TrustRegion(Search):
     due: int = 0  # samples wanted before the next candidate
     heard: int = 0  # samples from elsewhere
     earned: int = 0  # evaluations from which H was learned elsewhere
+    smooth: bool = False  # whether another search has found the function smooth
     blocked: bool = False  # whether it waits for a sample where there is none near
     accurate: list[bool] = field(default_factory=list)  # whether the last predictions were
     floor: float = 0.0  # the radius does not fall below this
@@ -138,6 +139,8 @@ class TrustRegion(Search):
     def predictable(self) -> bool | None:
         """Whether enough of the last predictions were accurate, as they are where the function is smooth."""
         s = self.settings
+        if self.smooth:
+            return True
         return sum(self.accurate) >= s.believed * s.judged if len(self.accurate) == s.judged else None
 
     @property
