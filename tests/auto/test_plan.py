@@ -56,11 +56,11 @@ def test_m_is_the_batch_of_all_descents(n):
 
 def test_another_plan_runs_in_place_of_the_default():
     """The first descent with another radius; the plan is part of the state."""
-    made = plan(3, 100)
+    made = plan(3, 100, m=4)
     first = made.lanes[0]
     changed = dataclasses.replace(first, settings=first.settings.changed(radius=0.01))
     opt = AutoEGL([(-1, 1)] * 3, budget=100, plan=dataclasses.replace(made, lanes=(changed, *made.lanes[1:])))
-    x = opt.ask()
+    x = np.vstack([opt.ask(2), opt.ask(2)])
     np.testing.assert_allclose(np.linalg.norm(x[1:] - x[0], axis=1), 0.01)
     assert AutoEGL.from_state(loads(dumps(opt.state()))).settings == opt.settings
 

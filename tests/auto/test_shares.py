@@ -114,7 +114,7 @@ def test_a_first_descent_that_goes_on_gaining_gets_a_third():
     loop = few_loop(3)
     count = turns(loop, slow, 6500)
     assert loop.board.restarts
-    assert count[Role.FIRST, "TrustRegion"] == loop.policy.descent_used
+    assert sum(n for (role, _), n in count.items() if role is Role.FIRST) == loop.policy.descent_used
     assert 0.25 < loop.policy.descent_used / loop.used < 0.4
 
 
@@ -124,19 +124,20 @@ def test_a_descent_that_ends_is_left():
     descent = loop.lanes[0].search
     assert loop.board.best_y < 1e-10
     assert descent.done is Reason.CONVERGED
-    assert count[Role.FIRST, "TrustRegion"] == descent.used < 2000
+    assert sum(n for (role, _), n in count.items() if role is Role.FIRST) == loop.policy.descent_used < 2000
 
 
 @pytest.mark.parametrize(("budget", "yields"), [(None, 300), (300, 100)])
 def test_a_first_descent_whose_predictions_fail_yields(budget, yields):
-    loop = few_loop(10, budget=budget)
-    turns(loop, kinks, yields + 250)
-    assert loop.policy.proven is False
-    assert loop.policy.descent_used == pytest.approx(yields, abs=20)
-    loop = few_loop(10, budget=budget)
-    turns(loop, ellipsoid, yields + 40)
-    assert loop.policy.proven is True
-    assert loop.lane.role is Role.FIRST
+    for came_true in (False, True):
+        loop = few_loop(10, budget=budget)
+        while loop.used < yields + 100:
+            if isinstance(loop.search, TrustRegion) and loop.lane.role is Role.FIRST:
+                loop.search.accurate = [came_true] * 20  # by themselves, so few predictions tell little
+            step(loop, kinks)
+        assert loop.policy.proven is came_true
+        assert (loop.lane.role is Role.FIRST) is came_true
+        assert loop.policy.descent_used == pytest.approx(yields + (100 if came_true else 30), abs=30)
 
 
 def test_a_kind_of_restart_that_found_nothing_is_not_the_best():
@@ -189,7 +190,7 @@ def test_values_times_a_power_of_two_change_nothing_in_any_lane():
             search, u = step(loop, lambda u: rotated_rastrigin(u) * 2.0**power)
             kinds.add(type(search))
             asked.append(u)
-        assert len(kinds) == 3
+        assert len(kinds) == 4
         return np.concatenate(asked)
 
     plain = points(0)

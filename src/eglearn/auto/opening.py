@@ -1,9 +1,11 @@
-"""The first descent of the default in few dimensions: quasi-Newton steps, then a trust region."""
+"""The first descent of the default in few dimensions: quasi-Newton steps and a trust region, as the function needs."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+
+import numpy as np
 
 from .._typing import Array
 from ..search.base import Reason, Search
@@ -15,38 +17,64 @@ from .lanes import Board, Lane, Role
 
 @dataclass(frozen=True, kw_only=True)
 class OpeningPlan(Settings):
-    """Constants of ``Opening``."""
+    """Constants of ``Opening``; evaluations are by the dimension."""
 
     limit: int  # evaluations of the trust region, at most
+    proof: float = 0.0  # the trust region begins, and after so many its predictions must come true; 0: it does not
+    proven: float = 30.0  # ... until this many
+    accurate: float = 0.3  # share of its last predictions that must be accurate
 
 
 @dataclass
 class Opening(Lane):
-    """Quasi-Newton steps for as long as the function is smooth, then a trust region, which takes over the curvature."""
+    """Quasi-Newton steps for as long as the function is smooth, then a trust region, which takes over the curvature.
+
+    In very few dimensions the trust region begins, which takes less evaluations where its predictions come true. Where
+    they do not, some directions may be so steep that samples a radius apart show nothing of the others: quasi-Newton
+    steps replace it, whose differences are short. If the function is not smooth either, it goes on.
+    """
 
     plan: OpeningPlan
     role: Role = Role.FIRST
     search: Search | None = None
     limit: int = 0
+    replaced: bool = False  # whether quasi-Newton steps have replaced the first trust region,
+    waiting: TrustRegion | None = None
+    """... which goes on if differences tell nothing."""
 
     def begin(self, board: Board) -> bool:
         """From the start."""
         self.limit = self.plan.limit
-        self.search = QuasiNewton(board.rng, board.place(board.start), width=board.width)
+        kind = TrustRegion if self.plan.proof else QuasiNewton
+        self.search = kind(board.rng, board.place(board.start), width=board.width)
         return True
 
     def heard(self, u: Array, y: Array) -> None:
         """Many points that are known tell more than differences could: the trust region learns from them."""
         p = self.running
         if isinstance(p, QuasiNewton) and p.gradients == 0 and len(y) >= p.n:
-            self.search = TrustRegion(p.rng, p.best_u, width=p.width)
+            self.search, self.waiting = self.waiting or TrustRegion(p.rng, p.best_u, width=p.width), None
         super().heard(u, y)
 
+    def learned(self, board: Board) -> None:
+        """Quasi-Newton steps where predictions of the trust region do not come true."""
+        p, plan, n = self.running, self.plan, board.n
+        if not plan.proof or self.replaced or not isinstance(p, TrustRegion) or p.done is not None:
+            return
+        doubted = p.heard < n and sum(p.accurate) < plan.accurate * len(p.accurate)
+        if doubted and plan.proof * n <= p.used <= plan.proven * n:
+            self.search = steps = QuasiNewton(board.rng, p.best_u, value=p.best_y, width=board.width)
+            steps.usual, self.waiting, self.replaced = p.slope_between(), p, True
+
     def follow(self, board: Board) -> bool:
-        """The trust region, from the best point."""
-        p = self.running
+        """The trust region, from the best point; where differences told nothing, the one that they replaced."""
+        p, waiting, self.waiting = self.running, self.waiting, None
         if not isinstance(p, QuasiNewton) or math.isnan(p.best_y):
             return False
+        if waiting is not None and p.gradients <= 2:
+            waiting.hear(p.best_u[None], np.array([p.best_y]))
+            self.search = waiting
+            return True
         self.search = trust = TrustRegion(board.rng, p.best_u, value=p.best_y, width=board.width)
         trust.smooth = p.done in (Reason.CONVERGED, Reason.FLAT) and p.gradients > 1
         if p.done is Reason.CONVERGED and p.gradients > 1:

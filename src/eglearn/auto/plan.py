@@ -24,6 +24,9 @@ MANY = 64
 # evaluations; but the budget must pay for a few gradients.
 QUADRATIC, GRADIENTS = 13, 5
 
+# Below, so many evaluations by the dimension tell whether such a quadratic predicts anything.
+PROOF = 3.0
+
 LanePlan = RestartPlan | OpeningPlan | CoordinatesPlan | DescentsPlan | EvolutionPlan
 
 
@@ -114,9 +117,9 @@ def _few(n: int, budget: int | None, m: int | None, more: float, width: int) -> 
     first = 9 * n * n + 100 * n
     if budget is not None:
         first = min(first, max(100 * n, budget // 4))
-    gradients = width == 1 and m is None and n >= QUADRATIC and (budget is None or budget >= GRADIENTS * n)
+    gradients = width == 1 and m is None and (budget is None or budget >= GRADIENTS * n)
     return (
-        OpeningPlan(limit=int(more * first)) if gradients else RestartPlan(
+        OpeningPlan(limit=int(more * first), proof=PROOF if n < QUADRATIC else 0.0) if gradients else RestartPlan(
             role=Role.FIRST, search="trust-region", settings=descent, place=Place.START,
             limit=int(more * first), shares=False, again=False,
         ),

@@ -24,8 +24,9 @@ class QuasiNewtonSettings(Settings):
 
     radius: float = setting(0.2, "the first length tried along the first gradient", "that of the trust region")
     nothing: int = setting(4, "first differences that end it if all are 0", "ours", whole(1))
+    noise: float = setting(10.0, "... or if one is so many times as steep as usual slopes farther apart", "ours")
     kept: float = setting(
-        0.5, "so much of what the first parabola promises must hold, or the step be as long as ``radius``", "ours"
+        0.5, "so much of what the last parabola promises must hold, or the step be as long as ``radius``", "ours"
     )
     kept_far: float = setting(0.1, "curvature sqrt(n) ``radius`` away must be so much of that nearby", "ours")
     rounding: float = setting(10.0, "errors of values, in units of the last place", "ours")
@@ -64,7 +65,7 @@ class Path(Stateful):
     tried: int = 0
     step: Array = field(default_factory=lambda: np.empty(0))  # to the point that is open
     promised: float = 0.0  # gain that the last parabola promised it; 0: none did
-    broken: bool = False  # whether the first one promised too much
+    broken: bool = False  # whether it promised too much
     gain: float = 0.0
     at: float = 0.0
     reach: float = 0.0
@@ -82,8 +83,8 @@ class QuasiNewton(BatchSearch):
     stays positive. The minima of both models within a few radii are tried, for one point costs little beside a
     gradient, and the best is the next step.
 
-    Ripples and kinks end it, which a trust region with samples far apart looks through: where a parabola along the
-    first step does not hold what it promises, or where curvature along a step is not there farther away.
+    Ripples and kinks end it, which a trust region with samples far apart looks through: where no parabola along the
+    first step holds what it promises, or where curvature along a step is not there farther away.
     """
 
     settings_class, scale_setting = QuasiNewtonSettings, "radius"
@@ -107,6 +108,7 @@ class QuasiNewton(BatchSearch):
     last: Array | None = None  # the last step
     central: bool = False  # whether differences are taken to both sides: once no step gains any more
     purpose: Purpose = Purpose.START
+    usual: float = math.inf  # the usual slope between points farther apart, where it is known
 
     def _begin(self, start: Array) -> None:
         n, radius = self.n, self.settings.radius
@@ -185,15 +187,18 @@ class QuasiNewton(BatchSearch):
             self._learn_step(u[0], float(y[0]))
 
     def _complete(self, batch: Batch) -> bool:
-        """Also where the first few differences show nothing: values have steps, or are of lower precision."""
-        told = batch.y[batch.told]
-        first = self.purpose is Purpose.GRADIENT and self.gradients == 0
-        nothing = first and len(told) >= self.settings.nothing and bool((told == self.value).all())
-        return super()._complete(batch) or nothing
+        """Also where the first few differences tell nothing."""
+        first = self.purpose is Purpose.GRADIENT and self.gradients == 0 and batch.told.sum() >= self.settings.nothing
+        return super()._complete(batch) or (first and self._tell_nothing(batch.u[batch.told], batch.y[batch.told]))
+
+    def _tell_nothing(self, u: Array, y: Array) -> bool:
+        """Whether values have steps, are of lower precision, or noisy."""
+        v, h = np.abs(y - self.value), np.abs(u - self.x).max(axis=1)
+        return not v.any() or bool((v > self.settings.noise * self.usual * h).any())
 
     def _learn_gradient(self, u: Array, y: Array) -> None:
         v = y - self.value
-        if len(v) < self.n or not v.any():
+        if len(v) < self.n or not v.any() or (self.gradients == 0 and self._tell_nothing(u, y)):
             self.done = Reason.FLAT
             return
         h = np.concatenate([np.diag(part) - self.x for part in np.split(u, len(u) // self.n)])
@@ -285,7 +290,7 @@ class QuasiNewton(BatchSearch):
             p.gain, p.at, p.reach = gain, p.radius, reach
         if gain > self.best_gain:
             self.best_gain, self.best_value, self.best_point = gain, value, u.copy()
-        if p.promised > 0 and p.tried == 2:
+        if p.promised > 0:
             p.broken = gain < s.kept * p.promised
         # A parabola with the slope at the iterate and the value at the end of the step has its minimum there:
         slope = -float(self.g @ p.step)

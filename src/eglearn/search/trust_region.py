@@ -298,6 +298,15 @@ class TrustRegion(Search):
             self.delta = trust.cut(self.delta, self.reach, gain, self.slope)
             self.due = 0 if self._unchecked else max(self._checks - samples, 0)
 
+    def slope_between(self) -> float:
+        """The median slope from a sample to the best point; infinite where there is no other."""
+        d = self.u - self.best_u
+        distances = np.sqrt(np.einsum("ij,ij->i", d, d))
+        far = distances > 0
+        with np.errstate(over="ignore"):
+            slopes = np.abs(self.y - self.best_y)[far] / distances[far]
+        return float(np.median(slopes)) if far.any() else math.inf
+
     def _flat(self) -> bool:
         """Whether most samples near the best point have its very value: smaller steps would tell no more."""
         z = (self.u - self.best_u) @ (self.inverse.T / self.delta)
