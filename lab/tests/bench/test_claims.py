@@ -120,6 +120,8 @@ def test_each_verdict_from_data() -> None:
     indirect = "Explicit learning beats indirect learning"
     assert verdict({EGL: 0.5, "igl-table1-fc": 50.0}, indirect).word == HELD
     assert verdict({EGL: 0.5, "igl-fc": 50.0}, indirect).word == NO_DATA  # other settings
+    assert verdict({"egl-fc": 0.5, "igl-fc": 50.0}, indirect).word == HELD
+    assert verdict({"egl-planned": 0.5, "igl-fc": 50.0}, indirect).word == NO_DATA  # it has no network
     mixed = every | {EGL: lambda f, i: 0.5 if f <= 3 else 50.0, "cma": lambda f, i: 0.5 if f > 3 else 50.0}
     assert verdict(mixed, "more problems than each baseline").word == OPEN
     partly = verdict({EGL: 0.5, "cma": 50.0}, "more problems than each baseline")

@@ -39,11 +39,13 @@ _STAGES = ((1 / 8, 1 / 4), (1 / 4, 1 / 2), (1 / 2, 1.0))  # shares of the budget
 _ABSENT = "not run on the same problems with the same budget: {}"
 
 
+PARTNERS = {"egl-fc": "igl-fc", "egl-spline": "igl-spline", "egl-table1-fc": "igl-table1-fc"}
+"""IGL with the same network and settings, equal but for what is learned."""
+
+
 def igl_beside(subject: str) -> str:
     """IGL with the settings of the subject and, where there is one, the same network."""
-    if subject in TABLE_1:
-        return "igl-table1-fc"
-    return "igl-spline" if subject == "egl-spline" else "igl-fc"
+    return PARTNERS.get(subject, "igl-table1-fc" if subject in TABLE_1 else "igl-fc")
 
 
 # Claims about EGL against other methods
@@ -129,7 +131,9 @@ def gap_grows(subject: str, conditions: Conditions, results: Results) -> Verdict
 
 
 def beats_igl(subject: str, conditions: Conditions, results: Results) -> Verdict:
-    """The subject against IGL in each dimension."""
+    """The subject against IGL in each dimension, with equal settings only."""
+    if subject not in PARTNERS:
+        return decide([], conditions)
     found: list[Evidence] = []
     for n in _dimensions(results, subject):
         found += solved(_paired(results, subject, n), subject, igl_beside(subject), "compared", f"{n}-D")
