@@ -87,7 +87,7 @@ def test_quasi_newton_steps_take_the_place_of_a_trust_region_that_predicts_badly
     kinds, loop = kinds_until(ellipsoid, n, 25 * n)
     assert [kind for kind, _ in kinds[:2]] == [TrustRegion, QuasiNewton]
     assert 3 * n <= kinds[1][1] <= 10 * n
-    monkeypatch.setattr("eglearn.auto.plan.PROOF", 100.0)  # too late for the trust region to be replaced
+    monkeypatch.setattr("eglearn.auto.plan.PREDICTS", 100.0)  # too late for the trust region to be replaced
     kinds, alone = kinds_until(ellipsoid, n, 25 * n)
     assert [kind for kind, _ in kinds] == [TrustRegion]
     assert loop.board.best_y < 1e-3 * alone.board.best_y
@@ -109,7 +109,7 @@ def test_a_trust_region_that_has_ended_is_not_replaced():
     for done, kind in ((Reason.FLAT, TrustRegion), (None, QuasiNewton)):
         loop = begun(6)
         advance(loop, sphere, 3 * 6)
-        loop.search.accurate, loop.search.done = [False] * 20, done
+        loop.search.kept, loop.search.done = [False] * 20, done
         loop.lane.learned(loop.board)
         assert isinstance(loop.search, kind)
 

@@ -133,7 +133,7 @@ def test_a_first_descent_whose_predictions_fail_yields(budget, yields):
         loop = few_loop(10, budget=budget)
         while loop.used < yields + 100:
             if isinstance(loop.search, TrustRegion) and loop.lane.role is Role.FIRST:
-                loop.search.accurate = [came_true] * 20  # by themselves, so few predictions tell little
+                loop.search.kept = [came_true] * 20  # by themselves, so few predictions tell little
             step(loop, kinks)
         assert loop.policy.proven is came_true
         assert (loop.lane.role is Role.FIRST) is came_true

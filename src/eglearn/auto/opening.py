@@ -20,16 +20,16 @@ class OpeningPlan(Settings):
     """Constants of ``Opening``; evaluations are by the dimension."""
 
     limit: int  # evaluations of the trust region, at most
-    proof: float = 0.0  # the trust region begins, and after so many its predictions must come true; 0: it does not
-    proven: float = 30.0  # ... until this many
-    accurate: float = 0.3  # share of its last predictions that must be accurate
+    earliest: float = 0.0  # after so many, quasi-Newton steps may replace a trust region, which begins; 0: they begin
+    latest: float = 30.0  # ... and up to so many,
+    believed: float = 0.3  # ... if less than this share of its last predictions came true
 
 
 @dataclass
 class Opening(Lane):
     """Quasi-Newton steps for as long as the function is smooth, then a trust region, which takes over the curvature.
 
-    In very few dimensions the trust region begins, which takes less evaluations where its predictions come true. Where
+    In very few dimensions the trust region begins, which takes fewer evaluations where its predictions come true. Where
     they do not, some directions may be so steep that samples a radius apart show nothing of the others: quasi-Newton
     steps replace it, whose differences are short. If the function is not smooth either, it goes on.
     """
@@ -45,7 +45,7 @@ class Opening(Lane):
     def begin(self, board: Board) -> bool:
         """From the start."""
         self.limit = self.plan.limit
-        kind = TrustRegion if self.plan.proof else QuasiNewton
+        kind = TrustRegion if self.plan.earliest else QuasiNewton
         self.search = kind(board.rng, board.place(board.start), width=board.width)
         return True
 
@@ -59,10 +59,10 @@ class Opening(Lane):
     def learned(self, board: Board) -> None:
         """Quasi-Newton steps where predictions of the trust region do not come true."""
         p, plan, n = self.running, self.plan, board.n
-        if not plan.proof or self.replaced or not isinstance(p, TrustRegion) or p.done is not None:
+        if not plan.earliest or self.replaced or not isinstance(p, TrustRegion) or p.done is not None:
             return
-        doubted = p.heard < n and sum(p.accurate) < plan.accurate * len(p.accurate)
-        if doubted and plan.proof * n <= p.used <= plan.proven * n:
+        doubted = p.heard < n and sum(p.kept) < plan.believed * len(p.kept)
+        if doubted and plan.earliest * n <= p.used <= plan.latest * n:
             self.search = steps = QuasiNewton(board.rng, p.best_u, value=p.best_y, width=board.width)
             steps.usual, self.waiting, self.replaced = p.slope_between(), p, True
 

@@ -24,8 +24,8 @@ MANY = 64
 # evaluations; but the budget must pay for a few gradients.
 QUADRATIC, GRADIENTS = 13, 5
 
-# Below, so many evaluations by the dimension tell whether such a quadratic predicts anything.
-PROOF = 3.0
+# Below, so many evaluations per dimension tell whether such a quadratic predicts anything.
+PREDICTS = 3.0
 
 LanePlan = RestartPlan | OpeningPlan | CoordinatesPlan | DescentsPlan | EvolutionPlan
 
@@ -119,7 +119,7 @@ def _few(n: int, budget: int | None, m: int | None, more: float, width: int) -> 
         first = min(first, max(100 * n, budget // 4))
     gradients = width == 1 and m is None and (budget is None or budget >= GRADIENTS * n)
     return (
-        OpeningPlan(limit=int(more * first), proof=PROOF if n < QUADRATIC else 0.0) if gradients else RestartPlan(
+        OpeningPlan(limit=int(more * first), earliest=PREDICTS if n < QUADRATIC else 0.0) if gradients else RestartPlan(
             role=Role.FIRST, search="trust-region", settings=descent, place=Place.START,
             limit=int(more * first), shares=False, again=False,
         ),

@@ -37,11 +37,13 @@ class TrustRegionSettings(Settings):
     later: float = setting(1.0, "the same, later", "ours", NOT_NEGATIVE)
     within: float = setting(2.0, "samples so many radii around count as near", "Powell 2009: 2 to 10")
     rounds: int = setting(2, "how often a fit is refined", "ours: sums of squares are exact quadratics", whole(0))
-    pace: float = setting(1.0, "decades by which the radius may fall within n evaluations", "ours", POSITIVE)
+    fall: float = setting(0.1, "the radius falls to this share at most at once,", "ours", BELOW_ONE)
+    pace: float = setting(1.0, "... and by so many powers of ten more within n evaluations", "ours", POSITIVE)
     patience: float = setting(2.0, "answers by n + width after which an open candidate is given up", "ours")
     smallest: float = setting(1e-9, "the search has converged when the radius is below this", "ours")
-    judged: int = setting(20, "candidates by which it is told whether predictions come true,", "ours", whole(1))
-    believed: float = setting(0.15, "... which they do if so large a share is accurate", "ours: on kinks a tenth is")
+    come_true: float = setting(0.5, "actual over predicted gain from which on a prediction came true", "ours", FACTOR)
+    judged: int = setting(20, "last candidates by which the function is taken for smooth,", "ours", whole(1))
+    believed: float = setting(0.15, "... if so large a share of their predictions came true", "ours", FACTOR)
     vain: int = setting(10, "so many candidates in a row that gain nothing end it,", "ours", whole(1))
     hopeless: float = setting(1e-6, "... where the radius has fallen to this share meanwhile", "ours", BELOW_ONE)
     condition: float = setting(1e8, "curvatures above the flattest are divided out to this ratio at most", "ours")
@@ -98,7 +100,7 @@ class TrustRegion(Search):
     earned: int = 0  # evaluations from which H was learned elsewhere
     smooth: bool = False  # whether another search has found the function smooth
     blocked: bool = False  # whether it waits for a sample where there is none near
-    accurate: list[bool] = field(default_factory=list)  # whether the last predictions were
+    kept: list[bool] = field(default_factory=list)  # whether the last predictions came true
     floor: float = 0.0  # the radius does not fall below this
     failed: int = 0  # candidates in a row that gained nothing,
     held: float = math.inf
@@ -109,7 +111,7 @@ class TrustRegion(Search):
         self.delta, self.model = self.settings.radius, LeastChange(np.zeros((n, n)))
         self.A, self.inverse, self.target = np.eye(n), np.eye(n), start.copy()
         self.u, self.y, self.directions = np.empty((0, n)), np.empty(0), np.eye(n)
-        self.open, self.since, self.accurate = [], [], []
+        self.open, self.since, self.kept = [], [], []
 
     def take_over(self, H: Array, exponent: int, evaluations: int) -> None:
         """Begin with curvature that was learned elsewhere, for values in units of 2^exponent."""
@@ -137,11 +139,11 @@ class TrustRegion(Search):
 
     @property
     def predictable(self) -> bool | None:
-        """Whether enough of the last predictions were accurate, as they are where the function is smooth."""
+        """Whether enough of the last predictions came true, as they do where the function is smooth."""
         s = self.settings
         if self.smooth:
             return True
-        return sum(self.accurate) >= s.believed * s.judged if len(self.accurate) == s.judged else None
+        return sum(self.kept) >= s.believed * s.judged if len(self.kept) == s.judged else None
 
     @property
     def _early(self) -> bool:
@@ -261,7 +263,7 @@ class TrustRegion(Search):
                 self._judge(float(value), self.asked - 1 - index)
         self.iterations += 1
         # A few bad candidates in a row, as at a kink or a step, must not make the region so small that it sees no more.
-        self.floor = max(self.floor * 10 ** (-s.pace * len(y) / self.n), 0.1 * self.delta)
+        self.floor = max(self.floor * 10 ** (-s.pace * len(y) / self.n), s.fall * self.delta)
         self.delta = max(self.delta, self.floor)
         if judged:
             self._earn_metric()
@@ -279,7 +281,7 @@ class TrustRegion(Search):
         s, trust = self.settings, self._trust
         gain = -float(in_units(np.array([value - self.base]), self.model.exponent)[0])
         self.ratio = trust.ratio(gain, self.predicted)
-        self.accurate = [*self.accurate, 0.5 < self.ratio < s.too_good][-s.judged :]
+        self.kept = [*self.kept, s.come_true < self.ratio < s.too_good][-s.judged :]
         if self.ratio >= trust.bad:
             self.failed = 0
         else:
