@@ -57,6 +57,17 @@ def test_the_rule(spread, problems, word) -> None:
 
 
 @pytest.mark.parametrize(
+    ("difference", "said"),
+    [(0.05, "about 96"), (-0.05, "about 96"), (0.0125, "more than 1,000"), (0.0, "more than 1,000")],
+)
+def test_what_is_not_settled_says_how_many_problems_it_takes(difference, said) -> None:
+    evidence = Evidence(difference, difference - 0.1, difference + 0.1, 24, 150_000, "x")
+    assert decide([evidence], Conditions(settings=True)).figures == (
+        f"x; a difference like this takes {said} problems to settle."
+    )
+
+
+@pytest.mark.parametrize(
     ("settings", "budget", "problems", "said"),
     [
         (True, 150_000, 24, None),

@@ -39,6 +39,12 @@ class Evidence:
     """The smallest of the runs compared."""
     words: str
 
+    @property
+    def needed(self) -> float:
+        """Problems at which the interval would end at 0, if the difference stayed and the interval shrank as usual."""
+        half = (self.high - self.low) / 2
+        return self.problems * (half / abs(self.difference)) ** 2 if self.difference else np.inf
+
 
 @dataclass(frozen=True)
 class Conditions:
@@ -92,8 +98,17 @@ def decide(found: Sequence[Evidence], conditions: Conditions, *, lacking: str = 
         words[0] = f"of {len(found)} comparisons {ahead} as claimed, {behind} contrary; least favourable: {words[0]}"
     words += [lacking] if lacking else []
     words += [conditions.lacking(contrary[0])] if word == NOT_TESTED else []
-    words += [f"only {few} problem{'s' * (few > 1)}"] if few < ENOUGH else []
+    if few < ENOUGH:
+        words += [f"only {few} problem{'s' * (few > 1)}"]
+    elif word == OPEN and (open_ones := [e for e in found if e.low <= 0 <= e.high]):
+        words += [f"a difference like this takes {_most([e.needed for e in open_ones])} problems to settle"]
     return Verdict(word, "; ".join(words) + ".", few)
+
+
+def _most(needed: Sequence[float]) -> str:
+    """The largest of the numbers in words, to two digits."""
+    largest = max(needed)
+    return "more than 1,000" if largest > 1000 else f"about {float(f'{largest:.2g}'):,.0f}"
 
 
 def solved(results: Results, a: str, b: str, reference: str, where: str) -> list[Evidence]:

@@ -16,6 +16,11 @@ from .tables import GROUPS
 SHOWN_BESIDE = {"cma": "one CMA-ES run (`cma`)", "slsqp": "`slsqp`", "bipop-cma": "CMA-ES with restarts (`bipop-cma`)"}
 """Of the paper's baselines the two that solve most; and what it did not compare with."""
 
+_IN_WORDS = {
+    "egl-planned": "EGL without a network (`egl-planned`)", "egl-fc": "EGL with a network (`egl-fc`)",
+    "igl-fc": "IGL with the same network (`igl-fc`)", "cma": "one CMA-ES run",
+}  # fmt: skip
+
 
 def in_brief(results: Results) -> list[tuple[str, str]]:
     """The answers to what a reader asks first, from the runs in 40-D that can be compared."""
@@ -27,12 +32,25 @@ def in_brief(results: Results) -> list[tuple[str, str]]:
         ("Does it take a network?", "egl-fc", "egl-planned"),
     ):
         if a is not None and {a, b} <= set(runs.algorithms):
-            lines.append((question, _duel(runs, a, b)))
+            lines.append((question, _duel(runs, a, b) + (_elsewhere(results, a) if b == "cma" else "")))
     return lines
 
 
-def solved(results: Results) -> list[Section]:
-    """Problems solved in each dimension: the paper's algorithms 3 and 1, the best of its baselines, and restarts."""
+def _elsewhere(results: Results, ours: str) -> str:
+    """In which other dimensions ``ours`` solves more than CMA-ES, with one run and with restarts."""
+    shares = _shares(results)
+    dims = [n for n in sorted(shares.get(ours, {})) if n != 40 and n in shares.get("cma", {})]
+    if not dims:
+        return ""
+    told = []
+    for rival, name in (("cma", "one CMA-ES run"), ("bipop-cma", "CMA-ES with restarts")):
+        more = [f"{n}-D" for n in dims if shares[ours][n] > shares.get(rival, {}).get(n, np.inf)]
+        told.append(f"more than {name} in {'all' if len(more) == len(dims) else _and(more) if more else 'none'}")
+    return f" Of {_and([f'{n}-D' for n in dims])}, it solves {', '.join(told)}."
+
+
+def _shares(results: Results) -> dict[str, dict[int, float]]:
+    """Share of problems solved, true optimum, by algorithm and dimension."""
     names = (*OURS, *SHOWN_BESIDE)
     runs = results.select(suite="bbob", algorithm=names, budget=paper_figures.BUDGET)
     shares: dict[str, dict[int, float]] = {}
@@ -45,6 +63,12 @@ def solved(results: Results) -> list[Section]:
         score = metrics.success(part, reference="optimum").astype(float)
         for name in (a for a in names if len(part.select(algorithm=a).problems()[0]) == len(here.problems()[0])):
             shares.setdefault(name, {})[n] = float(score[part.mask(algorithm=name)].mean())
+    return shares
+
+
+def solved(results: Results) -> list[Section]:
+    """Problems solved in each dimension: the paper's algorithms 3 and 1, the best of its baselines, and restarts."""
+    shares = _shares(results)
     dims = sorted({n for found in shares.values() for n in found})
     if not dims:
         return []
@@ -70,14 +94,18 @@ def _duel(runs: Results, a: str, b: str) -> str:
     strict = metrics.success(runs, reference="optimum").astype(float)
     distance = metrics.scaled_distance(runs, [paper_figures.BUDGET], reference="optimum")[:, 0]
     ends = metrics.score_table(runs, np.maximum(runs["best_gap"], metrics.TARGETS[-1]), (a, b)).complete().values
-    told = [
-        f"{name} solves {points(float(strict[mine].mean()))} % and leaves {short(float(distance[mine].mean()))} of the "
-        "first gap"
-        for name in (a, b)
-        for mine in [runs.mask(algorithm=name)]
-    ]
+    (more, fewer), (left, rest) = ([float(each[runs.mask(algorithm=k)].mean()) for k in (a, b)] for each in
+                                   (strict, distance))  # fmt: skip
     lower, higher = int((ends[:, 0] < ends[:, 1]).sum()), int((ends[:, 0] > ends[:, 1]).sum())
-    return f"In 40-D, {', '.join(told)}; of {len(ends)} problems {a} ends lower on {lower}, {b} on {higher}."
+    ahead = sum((more > fewer, left < rest, lower > higher))
+    found = ("By none of three measures", "By one of three measures", "By two of three measures", "Yes")[ahead]
+    how = "more" if more > fewer else "fewer" if more < fewer else "as many"
+    first, second = _IN_WORDS.get(a, a), _IN_WORDS.get(b, b)
+    return (
+        f"{found}, in 40-D. {first} solves {how} problems {'as' if how == 'as many' else 'than'} {second}, "
+        f"{points(more)} % against {points(fewer)} %; it leaves {points(left)} % of the gap between start and optimum, "
+        f"against {points(rest)} %; it ends lower on {lower} of {len(ends)} problems and higher on {higher}."
+    )
 
 
 def use(results: Results, folder: Path) -> list[Section]:
