@@ -11,7 +11,7 @@ from eglearn.algorithms import ALGORITHMS
 from eglearn.learning.models.settings import MODELS, NETWORKS
 from eglearn.learning.output import OUTPUT_MAPS
 
-N, BUDGET, SEEDS = 5, 1200, range(5)
+N, BUDGET, SEEDS = 5, 1200, range(3)
 
 # Small networks and few training steps: what is tested is that they learn, not how well the large ones do.
 SMALL = {"hidden": (32, 32), "width": 32, "splines": 8, "training_steps": 10}
@@ -81,8 +81,7 @@ def in_reach(variant, name):
     ("variant", "name"), [(v, f) for v in VARIANTS for f in FUNCTIONS if in_reach(v, f) and hard_enough(v, f)]
 )
 def test_ten_times_better_than_random_search(variant, name):
-    seeds = SEEDS if hard_enough(variant, "") else SEEDS[:3]
-    gaps = [run(VARIANTS[variant], FUNCTIONS[name], seed=seed)[0].best_y for seed in seeds]
+    gaps = [run(VARIANTS[variant], FUNCTIONS[name], seed=seed)[0].best_y for seed in SEEDS]
     assert np.median(gaps) <= random_gap(name) / 10
 
 

@@ -119,7 +119,7 @@ def case(name: str, kind: Any, f: Any, n: int, budget: int, **rest: Any) -> None
     CASES[name] = lambda: _run(kind, f, n, budget, **rest)
 
 
-BUDGETS = {1: 500, 2: 4000, 5: 6000, 10: 8000, 40: 9000, 64: 9000, 200: 9000}
+BUDGETS = {1: 500, 2: 2500, 5: 3500, 10: 5000, 40: 6000, 64: 5000, 200: 4000}
 for n, budget in BUDGETS.items():
     case(f"auto-sphere-{n}", AutoEGL, sphere(n), n, budget)
     case(f"auto-rippled-{n}", AutoEGL, rippled(n), n, budget)
