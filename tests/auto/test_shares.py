@@ -72,13 +72,26 @@ def test_the_lane_that_lags_behind_its_share_is_next():
     assert chosen() is Role.RANDOM
 
 
+def test_large_populations_get_at_least_half_of_what_the_best_kind_gets():
+    loop = few_loop(4)
+    policy, rest = loop.policy, [0] * 4
+    policy.reached, chosen = [*rest, 3.0, 1.0, 2.0, 4.0], loop.policy._lagging
+    policy.spent = [*rest, 399, 801, 201, 101]
+    assert loop.lanes[chosen(loop.board, loop.lanes)].role is Role.LARGE
+    policy.spent = [*rest, 401, 799, 201, 101]
+    assert loop.lanes[chosen(loop.board, loop.lanes)].role is Role.SMALL
+
+
 def test_a_zoom_that_has_found_the_best_gets_less_than_other_kinds_and_only_while_its_plan_can_be_paid():
     loop = few_loop(4, budget=80_000)
     policy, rest, zoom = loop.policy, [0] * 4, lane(loop, Role.ZOOM)[1]
-    policy.reached, policy.spent = [*rest, 2.0, 3.0, 4.0, 1.0], [*rest, 4_000, 2_000, 2_000, 3_500]
+    policy.reached, policy.spent = [*rest, 2.0, 3.0, 4.0, 1.0], [*rest, 8_000, 2_000, 2_000, 3_500]
     chosen = lambda: loop.lanes[policy._lagging(loop.board, loop.lanes)].role  # noqa: E731
+    loop.board.used = 19_900  # not yet twice the 10,000 of its plan
+    assert chosen() is not Role.ZOOM
+    loop.board.used = 20_100
     assert chosen() is Role.ZOOM
-    policy.spent[-1] = 4_500  # half of that is more than half of 4,000
+    policy.spent[-1] = 4_500  # half of that is more than a quarter of 8,000
     assert chosen() is not Role.ZOOM
     policy.spent[-1], zoom.begun, loop.board.used = 3_500, 1, 69_000
     assert zoom.to_plan(loop.board, 1) == 20_000

@@ -168,8 +168,10 @@ class RestartPlan(Settings):
     shares: bool = True  # whether it takes part in the shares by success
     gives_up: bool = False  # whether it ends where at its pace it would never reach the best value
     planned: float = 0.0  # share of the budget that a search plans with, twice as much each time; 0: no plan,
-    plan_per_n: float = 0.0  # ... but at least so many evaluations by the dimension
-    most: float = math.inf  # its share of the evaluations, beside ``SharesPlan.ranks``, is that at most
+    plan_per_n: float = 0.0  # ... but at least so many evaluations by the dimension,
+    waits: float = 0.0  # ... and not before the run has used so many times as many
+    fewest: float = 0.0  # its share of the evaluations, beside ``SharesPlan.ranks``, is at least that,
+    most: float = math.inf  # ... and that at most
 
 
 @dataclass
@@ -234,9 +236,9 @@ class Restarts(Lane):
         return int(max(p.planned * (board.budget or 0), p.plan_per_n * board.n) * 2**begun)
 
     def worthwhile(self, board: Board) -> bool:
-        """Whether at least half of what another search would plan with is left."""
+        """Whether at least half of what another search would plan with is left, and enough was used before."""
         planned = self.to_plan(board, self.begun)
-        return planned is None or 2 * board.left >= planned
+        return planned is None or (2 * board.left >= planned and board.used >= self.plan.waits * planned)
 
     def noticed(self, by: Lane | None) -> None:
         """A visit is due where nobody here found the best point."""

@@ -129,7 +129,8 @@ def _few(n: int, budget: int | None, m: int | None, more: float, width: int) -> 
             limit=_shares(n, budget, more).slice, shares=False, again=False,
         ),
         RestartPlan(role=Role.START, search="cma-es", place=Place.START, scale=0.4, fine=0.003, shares=False),
-        RestartPlan(role=Role.LARGE, search="cma-es", scale=0.4, population=Population.DOUBLED),
+        # Large populations only pay after some doublings, so they get a fair share before they have found the best.
+        RestartPlan(role=Role.LARGE, search="cma-es", scale=0.4, population=Population.DOUBLED, fewest=4.0),
         RestartPlan(
             role=Role.SMALL, search="cma-es", scale=0.4, decades=2.0, population=Population.BETWEEN,
             least=int(more * 500), gives_up=True,
@@ -138,8 +139,10 @@ def _few(n: int, budget: int | None, m: int | None, more: float, width: int) -> 
             role=Role.RANDOM, search="trust-region", settings=descent, cube=1.0, scale=0.1, decades=1.5,
             least=int(more * 20 * n), gives_up=True, again=False,
         ),
+        # A zoom takes long before it gains: what restarts find soon comes first.
         RestartPlan(
-            role=Role.ZOOM, search="gaussian-continuation", place=Place.BEST, planned=1 / 8, plan_per_n=300.0, most=2.0,
+            role=Role.ZOOM, search="gaussian-continuation", place=Place.BEST, planned=1 / 8, plan_per_n=300.0,
+            waits=2.0, most=2.0,
         ),
     )  # fmt: skip
 

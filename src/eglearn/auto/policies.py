@@ -160,8 +160,8 @@ class Shares(Policy):
         kinds = {k: lane.plan for k, lane in enumerate(lanes) if isinstance(lane, Restarts) and lane.worthwhile(board)}
         best_first = sorted((k for k, plan in kinds.items() if plan.shares), key=lambda k: self.reached[k])
         ranks = [*self.plan.ranks, *[self.plan.ranks[-1]] * len(kinds)]
-        used = {k: self.spent[k] / min(rank, kinds[k].most) for k, rank in zip(best_first, ranks, strict=False)}
-        return min(sorted(used), key=lambda k: used[k])
+        shares = {k: min(max(rank, kinds[k].fewest), kinds[k].most) for k, rank in zip(best_first, ranks, strict=False)}
+        return min(sorted(shares), key=lambda k: self.spent[k] / shares[k])
 
 
 @dataclass(frozen=True, kw_only=True)
