@@ -26,8 +26,15 @@ class Samples:
 
     def newest(self) -> Samples:
         """The last batch alone."""
-        k = self.sizes[-1]
-        return Samples(self.z[-k:], self.v[-k:], (k,), self.origin)
+        return self.last(1)
+
+    def last(self, batches: int) -> Samples:
+        """The last batches, so many or all."""
+        if batches >= len(self.sizes):
+            return self
+        sizes = self.sizes[-batches:]
+        k = sum(sizes)
+        return Samples(self.z[-k:], self.v[-k:], sizes, self.origin)
 
     def padded(self) -> tuple[Array, Array, Array]:
         """Points (B, M, n) relative to their batch's mean, values (B, M) and weights (B, M): 1, or 0 for padding."""

@@ -57,7 +57,7 @@ class GradientLearning(ModelSearch):
         s: ZoomSettings = self.settings
         self.region = REGIONS[s.region].whole(self.n)
         self.output = OutputMap(s.output_map, s.output_quantile, s.output_rate)
-        self.memory = Replay(s.replay)
+        self.memory = Replay(max(s.replay, s.shape_replay) if s.region == "shaped" else s.replay)
         self.candidate, self.gradient = self.region.to_z(start), np.zeros(self.n)
         self.epsilon, self.values = s.epsilon * math.sqrt(self.n), []
         super()._begin(start)
@@ -172,7 +172,7 @@ class GradientLearning(ModelSearch):
         s = self.settings
         factor = self._plan() if self._planned else s.region_factor
         if isinstance(self.region, ShapedRegion) and len(self.memory):
-            self.region = self.region.shaped(stretch(self.samples(), s.shape_limit))
+            self.region = self.region.shaped(stretch(self._remembered(), s.shape_limit))
         self.region = self.region.shrunk(self._centre, factor)
         self.memory.move_to(self.region)
         self.output.reset()
@@ -185,7 +185,11 @@ class GradientLearning(ModelSearch):
         self.candidate = self.region.to_z(self._centre)
 
     def samples(self) -> Samples:
-        """What the model learns from: the replay, its values mapped."""
+        """What the model learns from: the last L batches, their values mapped."""
+        return self._remembered().last(self.settings.replay)
+
+    def _remembered(self) -> Samples:
+        """All batches, their values mapped."""
         v = self.output(self.memory.y)
         # Maps without a squash may leave values whose squares overflow: these are learned from in a larger unit. Only
         # the length of the gradient changes, which is beyond any step then.

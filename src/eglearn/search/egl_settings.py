@@ -98,6 +98,9 @@ class ZoomSettings(SamplingSettings):
         _PLAN)
     shape_limit: float = setting(
         10.0, "a shaped region evens out curvatures up to this ratio each time it shrinks", "ours", _AT_LEAST_ONE)
+    shape_replay: int = setting(
+        0, "number of batches that the shape of a shaped region is learned from, if more than L",
+        "ours", whole(0))
     centre: str = setting(
         "sample", "x_best, the centre of a new region: the best point evaluated, or the best candidate",
         "authors' code; alg. 3: candidate", one_of("sample", "candidate"))

@@ -70,6 +70,10 @@ _egl(
     "egl-planned", lambda n: EGLSettings.planned(n, model="constant"), "One gradient, planned zoom, shaped regions.",
     (), 0.1,
 )  # fmt: skip
+_egl(
+    "egl-planned-long", lambda n: EGLSettings.planned(n, model="constant", shape_replay=96),
+    "As egl-planned, with regions that learn their shape from 96 batches in place of 32.", (), 0.15,
+)  # fmt: skip
 _egl("egl-fc", lambda n: trained("fc", n), "Fully connected network, our settings.", (), 0.35)
 _egl("egl-spline", lambda n: trained("spline", n), "Spline network, our settings.", _TORCH, 0.8)
 _egl("igl-fc", lambda n: trained_indirectly("fc", n), "IGL, fully connected: the partner of egl-fc.", (), 0.35, IGL)
