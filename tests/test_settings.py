@@ -66,6 +66,7 @@ CASES = {
         [(0.5, 0.1), (0.1, 0.5, 0.01), (1.5, 0.1, 0.01), (0.5, 0.1, 0.0), [0.5, 0.1, 0.01], 0.5, None, "x"],
     ),
     "shape_limit": ([1, 1.0, 100.0], [0.5, 0, -1, math.inf, math.nan, "x", None]),
+    "shape_replay": whole(0),
     "centre": choice("sample", "candidate"),
     "n_max": whole(1, none=True),
     "n_min": whole(0),

@@ -7,6 +7,8 @@ import pytest
 from tests.functions import ripples, sphere
 
 from eglearn import EGL, EGLSettings, minimize
+from eglearn.learning.shape import stretch
+from eglearn.search import egl
 from eglearn.search.egl import ExplicitGradientLearning
 
 
@@ -160,6 +162,26 @@ def test_shaped_regions_solve_an_ill_conditioned_function_that_others_do_not():
             opt.tell(x, ellipsoid(x))
         ends[region] = opt.best_y
     assert ends["shaped"] < 1 < 10 < ends["linear"]
+
+
+def test_a_shape_may_be_learned_from_more_batches_than_the_gradient(monkeypatch):
+    batches = []
+    monkeypatch.setattr(
+        egl, "stretch", lambda samples, limit: batches.append(len(samples.sizes)) or stretch(samples, limit)
+    )
+    settings = EGLSettings.planned(4, model="constant", replay=3, shape_replay=10)
+    opt = EGL([(-5, 5)] * 4, budget=3000, seed=0, settings=settings)
+    while not opt.stop():
+        x = opt.ask()
+        opt.tell(x, sphere(x))
+        assert len(opt.search.samples().sizes) <= 3
+    assert max(batches) == 10
+    assert opt.best_y < 1e-3
+
+
+def test_only_a_shaped_region_remembers_more():
+    opt, _ = run(sphere, m=4, replay=2, shape_replay=50, shrink_rule="planned", region_factor=0.9)
+    assert len(opt.search.memory) <= 2
 
 
 def test_the_centre_may_be_the_best_candidate():

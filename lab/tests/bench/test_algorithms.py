@@ -27,6 +27,8 @@ EGL = [
     "egl-table1-fc",
     "egl-table1-spline",
     "egl-planned",
+    "egl-planned-long",
+    "egl-fc-long",
     "igl-fc",
     "igl-spline",
     "igl-table1-fc",

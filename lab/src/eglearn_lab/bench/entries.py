@@ -8,6 +8,7 @@ have equal settings but for what is learned.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ..ours import ALONE, EGL, IGL, AskTell, AutoEGL, EGLSettings, IGLSettings, Settings
 from .algorithms import Run, algorithm
@@ -31,9 +32,12 @@ def _ask_tell(run: Run, kind: type[AskTell], settings: Settings | None) -> None:
 _TRAINING = {"fc": 32, "spline": 4}
 
 
-def trained(model: str, n: int = 40) -> EGLSettings:
+_LONG = 96  # batches that regions learn their shape from, where these are more than the gradient's
+
+
+def trained(model: str, n: int = 40, **changes: Any) -> EGLSettings:
     """Settings of ``egl-fc`` and ``egl-spline``: planned zoom, about equal training time per batch."""
-    return EGLSettings.planned(n, model=model, training_steps=_TRAINING[model])
+    return EGLSettings.planned(n, model=model, training_steps=_TRAINING[model], **changes)
 
 
 def trained_indirectly(model: str, n: int = 40) -> IGLSettings:
@@ -71,10 +75,14 @@ _egl(
     (), 0.1,
 )  # fmt: skip
 _egl(
-    "egl-planned-long", lambda n: EGLSettings.planned(n, model="constant", shape_replay=96),
+    "egl-planned-long", lambda n: EGLSettings.planned(n, model="constant", shape_replay=_LONG),
     "As egl-planned, with regions that learn their shape from 96 batches in place of 32.", (), 0.15,
 )  # fmt: skip
 _egl("egl-fc", lambda n: trained("fc", n), "Fully connected network, our settings.", (), 0.35)
+_egl(
+    "egl-fc-long", lambda n: trained("fc", n, shape_replay=_LONG),
+    "As egl-fc, with regions that learn their shape from 96 batches in place of 32.", (), 0.4,
+)  # fmt: skip
 _egl("egl-spline", lambda n: trained("spline", n), "Spline network, our settings.", _TORCH, 0.8)
 _egl("igl-fc", lambda n: trained_indirectly("fc", n), "IGL, fully connected: the partner of egl-fc.", (), 0.35, IGL)
 _egl(
