@@ -6,6 +6,7 @@ from lab.tests.bench.made_up import parquet, rows
 
 from eglearn_lab.bench import authors
 from eglearn_lab.bench.paper import with_the_budget, write_paper
+from eglearn_lab.bench.paper_answers import in_brief
 from eglearn_lab.bench.paper_figures import BUDGET, comparable
 from eglearn_lab.bench.result_table import Results
 
@@ -52,6 +53,16 @@ def test_the_page_shows_figures_verdicts_and_commands(tmp_path):
     told = "egl-fc is clearly better on moderate, ill-conditioned, multimodal and weak structure functions; CMA-ES is "
     assert f"{told}clearly better on separable functions." in text
     assert "| separable | 0.3 | **0.15** | 0 : 5 |" in text
+
+
+def test_the_first_answer_speaks_of_other_dimensions_too():
+    runs = made_up() + rows({"egl-fc": 0.1, "cma": 30.0, "bipop-cma": 0.1}, **FULL | {"n": 5})
+    question, answer = in_brief(Results.from_rows(runs))[0]
+    assert question == "Is it better than CMA-ES?"
+    assert answer.startswith("Yes, in 40-D. EGL with a network (`egl-fc`) solves more problems than one CMA-ES run, ")
+    assert answer.endswith(
+        " Of 5-D, `egl-fc` solves more than one CMA-ES run in all, more than CMA-ES with restarts in none."
+    )
 
 
 def test_settled_claims_stand_first(tmp_path):

@@ -31,7 +31,7 @@ from .metrics import Results
 
 __all__ = ["SUBJECTS", "Claim", "claims", "judge", "variants"]
 
-TUNED = ("egl-spline", "egl-fc", "egl-planned")
+TUNED = ("egl-spline", "egl-fc", "egl-planned", "egl-fc-long", "egl-planned-long")
 """The paper's algorithm 3 with settings of ours that solve more than the paper's."""
 
 SUBJECTS = (*TABLE_1, *TUNED, "egl-constant")

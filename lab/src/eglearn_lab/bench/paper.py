@@ -46,6 +46,7 @@ STANDS = (
     ("egl-table1-fc, egl-table1-spline:", "the paper's table 1 to the letter, trained on all pairs of a batch."),
     ("egl-fc, egl-spline:", "the paper's networks with our settings: a zoom planned over the budget, smaller layers."),
     ("egl-planned:", "the same, with a constant gradient in closed form in place of the network."),
+    ("egl-fc-long, egl-planned-long:", "the same, but regions learn their shape from three times as many samples."),
     ("egl-constant:", "the closed form with our default zoom."),
 )
 """Who stands for the paper's EGL."""

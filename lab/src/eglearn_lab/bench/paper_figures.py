@@ -20,14 +20,15 @@ BUDGET = 150_000
 """The paper's."""
 
 OURS = (
-    "egl-table1-spline", "egl-table1-fc", "egl-spline", "egl-fc", "egl-planned", "egl-constant",
-    "igl-table1-fc", "igl-spline", "igl-fc",
+    "egl-table1-spline", "egl-table1-fc", "egl-spline", "egl-fc-long", "egl-fc", "egl-planned-long", "egl-planned",
+    "egl-constant", "igl-table1-fc", "igl-spline", "igl-fc",
 )  # fmt: skip
 """The paper's algorithms 3 and 1: with table 1 to the letter, and with our settings."""
 
 _LOOK = {
     "egl-table1-spline": (plots.BLUE, "-"), "egl-table1-fc": (plots.SKY, "-"), "egl-spline": (plots.GREEN, "-"),
-    "egl-fc": (plots.RED, "-"), "egl-planned": (plots.ORANGE, "-"), "egl-constant": (plots.ORANGE, "--"),
+    "egl-fc-long": (plots.RED, "-"), "egl-fc": (plots.RED, "--"), "egl-planned-long": (plots.ORANGE, "-"),
+    "egl-planned": (plots.ORANGE, "--"), "egl-constant": (plots.ORANGE, ":"),
     "igl-table1-fc": (plots.SKY, ":"), "igl-spline": (plots.GREEN, ":"), "igl-fc": (plots.RED, ":"),
     "cma": (plots.BLACK, "-"), "slsqp": (plots.GREY, "--"), "bfgs": (plots.GREY, ":"), "cg": (plots.GREY, "-."),
     "nelder-mead": (plots.PINK, "--"), "powell": (plots.PINK, ":"), "cobyla": (plots.PINK, "-."),
