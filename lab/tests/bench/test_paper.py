@@ -5,8 +5,9 @@ import pytest
 from lab.tests.bench.made_up import parquet, rows
 
 from eglearn_lab.bench import authors
+from eglearn_lab.bench.page import Table
 from eglearn_lab.bench.paper import with_the_budget, write_paper
-from eglearn_lab.bench.paper_answers import in_brief
+from eglearn_lab.bench.paper_answers import in_brief, shapes
 from eglearn_lab.bench.paper_figures import BUDGET, comparable
 from eglearn_lab.bench.result_table import Results
 
@@ -63,6 +64,17 @@ def test_the_first_answer_speaks_of_other_dimensions_too():
     assert answer.endswith(
         " Of 5-D, `egl-fc` solves more than one CMA-ES run in all, more than CMA-ES with restarts in none."
     )
+
+
+def test_functions_on_which_the_shape_matters_are_shown():
+    gaps = {"egl-planned": 5.0, "egl-planned-long": lambda f, i: 0.01 if f == 6 else 4.0, "cma": 1.0}
+    (section,) = shapes(Results.from_rows(rows(gaps, **FULL)))
+    (table,) = (block for block in section.blocks if isinstance(block, Table))
+    assert table.header == ("function", "egl-planned", "egl-planned-long", "cma")
+    ((name, *cells),) = table.rows
+    assert name.text.startswith("f6")
+    assert [(cell.text, cell.best) for cell in cells] == [("5", False), ("0.01", True), ("1", False)]
+    assert shapes(Results.from_rows(made_up())) == []
 
 
 def test_settled_claims_stand_first(tmp_path):

@@ -104,7 +104,9 @@ def make_page(loaded: Loaded, folder: Path, experiments: Path) -> Page:
     cones = [pictures.get(name) for name in ("exploration", "exploration-many")]
     benchmarks.append(_figure("Fig. 4c and app. H: 784 dimensions", cones, _at(judged, "fig. 4c", "app. H"), [_784]))
     latent, small = paper_elsewhere.latent(experiments), paper_elsewhere.small(experiments)
-    use = [*paper_answers.use(results, folder), *paper_elsewhere.along_a_run(experiments)]
+    use = [
+        *paper_answers.use(results, folder), *paper_answers.shapes(results), *paper_elsewhere.along_a_run(experiments)
+    ]  # fmt: skip
     chapters = [
         Chapter("What the method is good for, and what not", tuple(use)),
         Chapter("The benchmarks (sec. 5.1)", tuple(benchmarks)),
