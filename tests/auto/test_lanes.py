@@ -41,6 +41,16 @@ def test_line_searches_are_tried_only_if_the_budget_is_large_beside_them(budget,
     assert (CoordinateSearch in kinds) is tried
 
 
+@pytest.mark.parametrize(("budget", "trusted"), [(3_000, False), (50_000, True)])
+def test_later_line_searches_must_show_that_they_gain_unless_they_cost_little(budget, trusted):
+    loop = few_loop(4, budget=budget)
+    run(loop, rastrigin, 20)
+    coordinates = lane(loop, Role.COORDINATES)[1]
+    for later in (False, True):
+        assert coordinates.begin(loop.board)
+        assert coordinates.running.settings.trusted is (later and trusted)
+
+
 def test_line_searches_that_won_are_followed_by_a_fine_evolution():
     loop = few_loop(4)
     while loop.board.restarts == 0:

@@ -186,6 +186,17 @@ def test_after_a_better_point_from_elsewhere_a_descent_begins_there():
     assert loop.board.best_y < 1e-12
 
 
+def test_no_visit_where_the_first_descent_has_gone_on_from_there():
+    loop = few_loop(4)
+    place = centre(4) + 0.1
+    loop.hear(place[None], rosenbrock(place[None]))
+    visit = lane(loop, Role.VISIT)[1]
+    assert visit.due
+    run(loop, rosenbrock, 50)
+    assert loop.board.best_y < rosenbrock(place[None])[0]
+    assert not visit.due
+
+
 def test_a_restart_after_failures_begins_where_values_are():
     loop = few_loop(3)
     run(loop, rotated_rastrigin, 3000)

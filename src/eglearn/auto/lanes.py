@@ -241,8 +241,8 @@ class Restarts(Lane):
         return planned is None or (2 * board.left >= planned and board.used >= self.plan.waits * planned)
 
     def noticed(self, by: Lane | None) -> None:
-        """A visit is due where nobody here found the best point."""
-        self.due = self.due or (by is None and self.role is Role.VISIT)
+        """A visit is due as long as nobody here has found a better point than that from elsewhere."""
+        self.due = by is None and self.role is Role.VISIT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,7 +275,9 @@ class Coordinates(Lane):
             return False
         self.round += 1
         self.stale, self.role, self.limit = board.best_y, Role.COORDINATES, 0
-        settings = CoordinateSearchSettings(trusted=self.round > 1)
+        settings = CoordinateSearchSettings()
+        # Where whole profiles cost much of the budget, later rounds have to show that they gain, too.
+        settings = settings.changed(trusted=self.round > 1 and board.affords(settings.whole(board.n), p.trial))
         self.search = CoordinateSearch(board.rng, board.best_u, settings, value=board.best_y)
         return True
 
