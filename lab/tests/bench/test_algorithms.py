@@ -30,6 +30,7 @@ EGL = [
     "egl-planned-long",
     "egl-fc-long",
     "igl-fc",
+    "igl-fc-long",
     "igl-spline",
     "igl-table1-fc",
 ]

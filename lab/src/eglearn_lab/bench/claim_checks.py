@@ -39,7 +39,12 @@ _STAGES = ((1 / 8, 1 / 4), (1 / 4, 1 / 2), (1 / 2, 1.0))  # shares of the budget
 _ABSENT = "not run on the same problems with the same budget: {}"
 
 
-PARTNERS = {"egl-fc": "igl-fc", "egl-spline": "igl-spline", "egl-table1-fc": "igl-table1-fc"}
+PARTNERS = {
+    "egl-fc": "igl-fc",
+    "egl-fc-long": "igl-fc-long",
+    "egl-spline": "igl-spline",
+    "egl-table1-fc": "igl-table1-fc",
+}
 """IGL with the same network and settings, equal but for what is learned."""
 
 

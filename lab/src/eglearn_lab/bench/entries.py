@@ -40,9 +40,9 @@ def trained(model: str, n: int = 40, **changes: Any) -> EGLSettings:
     return EGLSettings.planned(n, model=model, training_steps=_TRAINING[model], **changes)
 
 
-def trained_indirectly(model: str, n: int = 40) -> IGLSettings:
+def trained_indirectly(model: str, n: int = 40, **changes: Any) -> IGLSettings:
     """Settings of ``igl-fc`` and ``igl-spline``: those of ``trained`` but for what is learned."""
-    return IGLSettings.planned(n, model=model, training_steps=_TRAINING[model])
+    return IGLSettings.planned(n, model=model, training_steps=_TRAINING[model], **changes)
 
 
 def _egl(
@@ -85,6 +85,10 @@ _egl(
 )  # fmt: skip
 _egl("egl-spline", lambda n: trained("spline", n), "Spline network, our settings.", _TORCH, 0.8)
 _egl("igl-fc", lambda n: trained_indirectly("fc", n), "IGL, fully connected: the partner of egl-fc.", (), 0.35, IGL)
+_egl(
+    "igl-fc-long", lambda n: trained_indirectly("fc", n, shape_replay=_LONG),
+    "As igl-fc, with regions that learn their shape from 96 batches: the partner of egl-fc-long.", (), 0.35, IGL,
+)  # fmt: skip
 _egl(
     "igl-spline",
     lambda n: trained_indirectly("spline", n),

@@ -23,7 +23,8 @@ _IN_WORDS = {
     "egl-planned": "EGL without a network (`egl-planned`)", "egl-fc": "EGL with a network (`egl-fc`)",
     "egl-planned-long": "EGL without a network (`egl-planned-long`)",
     "egl-fc-long": "EGL with a network (`egl-fc-long`)",
-    "igl-fc": "IGL with the same network (`igl-fc`)", "cma": "one CMA-ES run",
+    "igl-fc": "IGL with the same network (`igl-fc`)", "igl-fc-long": "IGL with the same network (`igl-fc-long`)",
+    "cma": "one CMA-ES run",
 }  # fmt: skip
 
 
@@ -33,13 +34,19 @@ def in_brief(results: Results) -> list[tuple[str, str]]:
     best, lines = _best(runs), []
     for question, a, b in (
         ("Is it better than CMA-ES?", best, "cma"),
-        ("Is it better to learn gradients than values?", "egl-fc", "igl-fc"),
+        ("Is it better to learn gradients than values?", *_networks(runs)),
         ("Does it help to learn the shape of regions from more samples?", "egl-planned-long", "egl-planned"),
         ("Does it take a network?", *(LONG if set(LONG) <= set(runs.algorithms) else ("egl-fc", "egl-planned"))),
     ):
         if a is not None and {a, b} <= set(runs.algorithms):
             lines.append((question, _duel(runs, a, b) + (_elsewhere(results) if b == "cma" else "")))
     return lines
+
+
+def _networks(runs: Results) -> tuple[str, str]:
+    """EGL and IGL with equal networks: those with the better shapes where both have runs."""
+    long = ("egl-fc-long", "igl-fc-long")
+    return long if set(long) <= set(runs.algorithms) else ("egl-fc", "igl-fc")
 
 
 def _elsewhere(results: Results) -> str:

@@ -21,7 +21,7 @@ BUDGET = 150_000
 
 OURS = (
     "egl-table1-spline", "egl-table1-fc", "egl-spline", "egl-fc-long", "egl-fc", "egl-planned-long", "egl-planned",
-    "egl-constant", "igl-table1-fc", "igl-spline", "igl-fc",
+    "egl-constant", "igl-table1-fc", "igl-spline", "igl-fc-long", "igl-fc",
 )  # fmt: skip
 """The paper's algorithms 3 and 1: with table 1 to the letter, and with our settings."""
 
@@ -29,7 +29,7 @@ _LOOK = {
     "egl-table1-spline": (plots.BLUE, "-"), "egl-table1-fc": (plots.SKY, "-"), "egl-spline": (plots.GREEN, "-"),
     "egl-fc-long": (plots.RED, "-"), "egl-fc": (plots.RED, "--"), "egl-planned-long": (plots.ORANGE, "-"),
     "egl-planned": (plots.ORANGE, "--"), "egl-constant": (plots.ORANGE, ":"),
-    "igl-table1-fc": (plots.SKY, ":"), "igl-spline": (plots.GREEN, ":"), "igl-fc": (plots.RED, ":"),
+    "igl-table1-fc": (plots.SKY, ":"), "igl-spline": (plots.GREEN, ":"), "igl-fc-long": (plots.PINK, "-"), "igl-fc": (plots.RED, ":"),
     "cma": (plots.BLACK, "-"), "slsqp": (plots.GREY, "--"), "bfgs": (plots.GREY, ":"), "cg": (plots.GREY, "-."),
     "nelder-mead": (plots.PINK, "--"), "powell": (plots.PINK, ":"), "cobyla": (plots.PINK, "-."),
 }  # fmt: skip
