@@ -29,7 +29,8 @@ _LOOK = {
     "egl-table1-spline": (plots.BLUE, "-"), "egl-table1-fc": (plots.SKY, "-"), "egl-spline": (plots.GREEN, "-"),
     "egl-fc-long": (plots.RED, "-"), "egl-fc": (plots.RED, "--"), "egl-planned-long": (plots.ORANGE, "-"),
     "egl-planned": (plots.ORANGE, "--"), "egl-constant": (plots.ORANGE, ":"),
-    "igl-table1-fc": (plots.SKY, ":"), "igl-spline": (plots.GREEN, ":"), "igl-fc-long": (plots.PINK, "-"), "igl-fc": (plots.RED, ":"),
+    "igl-table1-fc": (plots.SKY, ":"), "igl-spline": (plots.GREEN, ":"), "igl-fc-long": (plots.RED, "-."),
+    "igl-fc": (plots.RED, ":"),
     "cma": (plots.BLACK, "-"), "slsqp": (plots.GREY, "--"), "bfgs": (plots.GREY, ":"), "cg": (plots.GREY, "-."),
     "nelder-mead": (plots.PINK, "--"), "powell": (plots.PINK, ":"), "cobyla": (plots.PINK, "-."),
 }  # fmt: skip
