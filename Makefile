@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 run: .venv/run
 	OMP_NUM_THREADS=1 $(PY) examples/rippled_bowl.py
 
-# Types and wheels take one core each, the tests two.
+# Types and wheels take one core each. Many tests wait for processes: three at a time keep two cores busy.
 test: lint
 	$(MAKE) --output-sync -j 2 types wheel-check
 	$(MAKE) unit
@@ -20,7 +20,7 @@ types: .venv/dev
 	$(PY) -m mypy
 
 unit: .venv/dev .venv/faces
-	OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 3 --dist worksteal
 
 wheel-check: .venv/dev
 	$(PY) tests/wheel_check.py
