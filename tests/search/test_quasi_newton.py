@@ -74,16 +74,28 @@ def test_ripples_end_it_soon(n, fun):
         assert p.used < 8 * n
 
 
-def test_steps_of_values_end_it_after_a_few_differences_and_the_others_may_still_come():
+def test_steps_of_values_end_it_after_a_few_differences_near_and_farther_apart():
     p = descent(10, start=-0.28)
-    fun = lambda u: np.floor(8 * sphere(u))  # noqa: E731
-    start = p.propose()
-    p.learn(start, fun(start))
-    u = p.propose(10)
-    assert len(u) == 10
-    for row in range(10):
-        p.learn(u[row : row + 1], fun(u[row : row + 1]), np.array([1 + row]))
-        assert (p.done is Reason.FLAT) == (row >= 3)
+    while p.done is None:
+        u = p.propose(1)
+        p.learn(u, np.floor(8 * sphere(u)))
+    assert p.done is Reason.FLAT
+    assert p.used == 1 + 4 + 4
+
+
+FEW_DIGITS = {
+    "single precision": lambda y: y.astype(np.float32).astype(float),
+    "six digits": lambda y: np.array([float(f"{v:.6g}") for v in y]),
+    "eight decimals": lambda y: np.round(y, 8),
+    "a remainder": lambda y: (y + 465.8) - 465.8,
+}
+
+
+@pytest.mark.parametrize("few_digits", FEW_DIGITS.values(), ids=FEW_DIGITS)
+@pytest.mark.parametrize(("fun", "target"), [(ellipsoid, 1e-4), (discus, 1e-2)])
+def test_values_with_few_digits_take_longer_differences_and_few_more_evaluations(few_digits, fun, target):
+    exact = evaluations(descent(16), fun, target)
+    assert evaluations(descent(16), lambda u: few_digits(fun(u)), target) < 3 * exact
 
 
 def test_a_failed_difference_ends_it_and_a_failed_step_is_a_bad_one():

@@ -13,7 +13,8 @@ from ..learning.steps import ball_step, box_step, length
 from ..learning.values import exponent_of, in_units
 from ..settings import Settings, setting, whole
 from ..state import Stateful
-from .base import Batch, BatchSearch, Indices, Reason
+from .base import Batch, BatchSearch, Reason
+from .rounding import granularity
 
 _EPS = float(np.finfo(float).eps)
 
@@ -30,6 +31,7 @@ class QuasiNewtonSettings(Settings):
     )
     kept_far: float = setting(0.1, "curvature sqrt(n) ``radius`` away must be so much of that nearby", "ours")
     rounding: float = setting(10.0, "errors of values, in units of the last place", "ours")
+    coarse: float = setting(100.0, "values have few digits if they are multiples of so many such units", "ours")
     flattest: float = setting(1e-6, "curvatures of coordinates by the largest, at least", "ours")
     longest: float = setting(1e-3, "the longest difference", "ours")
     guess: float = setting(1e-3, "BFGS begins with so much of the curvature along the first step", "ours: too little")
@@ -108,6 +110,7 @@ class QuasiNewton(BatchSearch):
     last: Array | None = None  # the last step
     central: bool = False  # whether differences are taken to both sides: once no step gains any more
     purpose: Purpose = Purpose.START
+    grain: float = 0.0  # what values near the last iterate are multiples of, if they have few digits
     usual: float = math.inf  # the usual slope between points farther apart, where it is known
 
     def _begin(self, start: Array) -> None:
@@ -145,13 +148,6 @@ class QuasiNewton(BatchSearch):
             self.batch = None
             self._begin(self.best_u)
 
-    def learn(self, u: Array, y: Array, indices: Indices | None = None) -> None:
-        """As all, but where it has ended early the rest of the differences may still come."""
-        if self.done is None:
-            super().learn(u, y, indices)
-        else:
-            self._note_best(u, y)
-
     def _neighbours(self) -> Array:
         """One point beside the iterate on each coordinate, or two, to both sides unless there is a face."""
         h, x = self._differences(), self.x
@@ -167,9 +163,12 @@ class QuasiNewton(BatchSearch):
         curvature = np.abs(np.diag(self.seen.H))
         most, errors = float(curvature.max()), s.rounding * _EPS
         if not most > 0:
-            return np.full(self.n, min(math.sqrt(errors), s.longest))
-        size = abs(float(in_units(np.array([self.value]), self.exponent)[0]))
+            coarser = max(1.0, self.grain / _EPS / abs(self.value)) if self.value else 1.0
+            return np.full(self.n, min(math.sqrt(errors * coarser), s.longest))
+        # The size of a value that is exact to the last place; less so are remainders, and values with few digits.
+        size = max(abs(self.value), self.grain / _EPS)
         with np.errstate(over="ignore"):
+            size = float(in_units(np.array([size]), self.exponent)[0])
             scale = np.sqrt(size / np.maximum(curvature, s.flattest * most))  # a change of the size of the value
         return np.asarray(np.clip(scale * errors ** (1 / 3 if self.central else 1 / 2), s.smallest, s.longest))
 
@@ -188,17 +187,29 @@ class QuasiNewton(BatchSearch):
 
     def _complete(self, batch: Batch) -> bool:
         """Also where the first few differences tell nothing."""
-        first = self.purpose is Purpose.GRADIENT and self.gradients == 0 and batch.told.sum() >= self.settings.nothing
-        return super()._complete(batch) or (first and self._tell_nothing(batch.u[batch.told], batch.y[batch.told]))
+        if super()._complete(batch):
+            return True
+        first = self.purpose is Purpose.GRADIENT and self.gradients == 0 and not batch.open.any()
+        enough = first and batch.told.sum() >= self.settings.nothing
+        return enough and self._tell_nothing(batch.u[batch.told], batch.y[batch.told])
 
     def _tell_nothing(self, u: Array, y: Array) -> bool:
         """Whether values have steps, are of lower precision, or noisy."""
         v, h = np.abs(y - self.value), np.abs(u - self.x).max(axis=1)
         return not v.any() or bool((v > self.settings.noise * self.usual * h).any())
 
+    def _grain_of(self, y: Array) -> float:
+        """What values are multiples of, where that is much more than a unit in the last place."""
+        grain = granularity(np.append(y, self.value))
+        return grain if grain > self.settings.coarse * _EPS * abs(self.value) else 0.0
+
     def _learn_gradient(self, u: Array, y: Array) -> None:
         v = y - self.value
-        if len(v) < self.n or not v.any() or (self.gradients == 0 and self._tell_nothing(u, y)):
+        told_nothing = len(v) < self.n or not v.any() or (self.gradients == 0 and self._tell_nothing(u, y))
+        finer, self.grain = self.grain, self._grain_of(y)
+        if self.grain > finer and (told_nothing or np.median(np.abs(v)) < self.settings.coarse * self.grain):
+            return  # they have fewer digits than was thought: once more, farther apart
+        if told_nothing:
             self.done = Reason.FLAT
             return
         h = np.concatenate([np.diag(part) - self.x for part in np.split(u, len(u) // self.n)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 import numpy as np
 
@@ -53,3 +54,26 @@ def rounding(value: float, y: Array, n: int) -> float:
         error = length(bends) / math.sqrt(_FOURTH * len(bends))
         ratio = error * n * _FAR**2 / np.abs(np.diff(np.append(0.0, v[len(_NEAR) :]), 2)[0])
     return LEAST if math.isnan(ratio) else min(max(float(ratio), LEAST), MOST)
+
+
+def granularity(values: Array) -> float:
+    """The largest power of 2 or of 10 that all values are multiples of: more than a unit in the last place where values
+    are of single precision, were printed with few digits, or are what was left of larger ones.
+
+    >>> granularity(np.array([0.7, 0.1]) / 3) < 1e-16
+    True
+    >>> granularity(np.array([0.731, 12.5])), granularity((np.array([0.7, 0.3]) + 2.0**20) - 2.0**20) == 2.0**-32
+    (0.001, True)
+    """
+    with np.errstate(all="ignore"):
+        mantissa, exponent = np.frexp(values[np.isfinite(values) & (values != 0)])
+        digits = np.ldexp(mantissa, 53).astype(np.int64)
+        binary = np.min(np.ldexp((digits & -digits).astype(np.float64), exponent - 53), initial=math.inf)
+    decimal = min((_last_digit(v) for v in values.tolist() if math.isfinite(v) and v), default=0)
+    return max(float(binary), 10.0**decimal) if math.isfinite(binary) else 0.0
+
+
+def _last_digit(value: float) -> int:
+    """The power of ten of the last digit, as Python prints it."""
+    exponent = Decimal(repr(value)).normalize().as_tuple().exponent
+    return exponent if isinstance(exponent, int) else 0
