@@ -146,9 +146,9 @@ _SHAPES = (
 )
 _TRIED = (
     "These are runs of instance 1. On instance 2 (two functions, not stored) egl-planned-long takes f7 from 1.3 to "
-    "2e-9 and f16 from 0.75 to 0.16. What helped less, in single runs of egl-planned in 40-D that are not stored (gaps, in brackets without the "
-    "change): even out curvatures up to 2 at a time in place of 10, f6 0.8 (25), f16 0.16 (1.5), but f10 2.7e3 "
-    "(1.5e-3); up to 4, f6 17, f16 0.67, f10 1.2e-3; up to 4 with 64 batches for the gradient, too, f10 780; half "
+    "2e-9 and f16 from 0.75 to 0.16. What helped less, in single runs of egl-planned in 40-D that are not stored "
+    "(gaps, in brackets without the change): even out curvatures up to 2 at a time in place of 10, f6 0.8 (25), "
+    "f16 0.16 (1.5), but f10 2.7e3 (1.5e-3); up to 4, f6 17, f16 0.67, f10 1.2e-3; up to 4 with 64 batches for the gradient, too, f10 780; half "
     "Newton steps of a diagonal affine field, f8 28 (28); Newton steps of a full one, f8 25 to 27. Nothing yet gets "
     "through the bent valley of f8 and f9 while the zoom goes on."
 )
