@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from . import metrics, paper_figures
-from .page import Block, Cell, Section, Table, points, short
+from .page import Block, Cell, Code, Section, Table, points, short
 from .paper_figures import OURS, comparable
 from .result_table import Results
 from .tables import GROUPS, function_name
@@ -147,10 +147,10 @@ _SHAPES = (
 _TRIED = (
     "These are runs of instance 1. On instance 2 (two functions, not stored) egl-planned-long takes f7 from 1.3 to "
     "2e-9 and f16 from 0.75 to 0.16. What helped less, in single runs of egl-planned in 40-D that are not stored "
-    "(gaps, in brackets without the change): even out curvatures up to 2 at a time in place of 10, f6 0.8 (25), "
-    "f16 0.16 (1.5), but f10 2.7e3 (1.5e-3); up to 4, f6 17, f16 0.67, f10 1.2e-3; up to 4 with 64 batches for the gradient, too, f10 780; half "
-    "Newton steps of a diagonal affine field, f8 28 (28); Newton steps of a full one, f8 25 to 27. Nothing yet gets "
-    "through the bent valley of f8 and f9 while the zoom goes on."
+    "(gaps, in brackets without the change): even out curvatures up to 2 at a time in place of 10, f6 0.8 (25), f16 "
+    "0.16 (1.5), but f10 2.7e3 (1.5e-3); up to 4, f6 17, f16 0.67, f10 1.2e-3; up to 4 with 64 batches for the "
+    "gradient, too, f10 780; half Newton steps of a diagonal affine field, f8 28 (28); Newton steps of a full one, f8 "
+    "25 to 27. Nothing yet gets through the bent valley of f8 and f9 while the zoom goes on."
 )
 
 
@@ -171,7 +171,9 @@ def shapes(results: Results) -> list[Section]:
             best = min(gaps.values())
             cells = (Cell(short(10.0 ** gaps[a]), best=gaps[a] == best) for a in names)
             rows.append((Cell(function_name("bbob", f)), *cells))
-    return [Section("The shape of regions", (_SHAPES, Table("", ("function", *names), tuple(rows)), _TRIED))]
+    command = f"eglearn bench run --out results/coco/figure-3 --instances 1 --dims 40 --algorithms {','.join(LONG)}"
+    table = Table("", ("function", *names), tuple(rows))
+    return [Section("The shape of regions", (_SHAPES, table, _TRIED, Code((command,))))]
 
 
 def _mean_distance(runs: Results, name: str) -> float:
