@@ -172,8 +172,8 @@ def shapes(results: Results) -> list[Section]:
             cells = (Cell(short(10.0 ** gaps[a]), best=gaps[a] == best) for a in names)
             rows.append((Cell(function_name("bbob", f)), *cells))
     command = f"eglearn bench run --out results/coco/figure-3 --instances 1 --dims 40 --algorithms {','.join(LONG)}"
-    table = Table("", ("function", *names), tuple(rows))
-    return [Section("The shape of regions", (_SHAPES, table, _TRIED, Code((command,))))]
+    shown = Table("", ("function", *names), tuple(rows))
+    return [Section("The shape of regions", (_SHAPES, shown, _TRIED, Code((command,))))]
 
 
 def _mean_distance(runs: Results, name: str) -> float:
