@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from eglearn_lab.bench.metrics import Comparison, compare, cpu_per_evaluation, success, targets_reached
+from eglearn_lab.bench.metrics import Comparison, compare, success, targets_reached
 from eglearn_lab.bench.result_table import Results
 from eglearn_lab.bench.rows import load_results
 
@@ -64,17 +64,6 @@ def short(runs: Results, rng: np.random.Generator) -> None:
         line(f"targets, 100 n evaluations, {n}-D", c, "at least 0", c.difference >= 0)
 
 
-def cost(runs: Results) -> None:
-    """Optimiser time per evaluation over all runs of both; they were not made at the same time."""
-    for n in (10, 20, 40):
-        mean = {}
-        for name in ("auto", "cma"):
-            r = runs.select(dimension=n, algorithm=name)
-            mean[name] = 1e3 * np.average(cpu_per_evaluation(r), weights=r["evaluations"])
-        ratio = mean["auto"] / mean["cma"]
-        print(f"optimiser ms an evaluation, {n}-D: auto {mean['auto']:.3f}, cma {mean['cma']:.3f}, ratio {ratio:.2f}")
-
-
 def main() -> None:
     """Print all lines."""
     rng = np.random.default_rng(0)
@@ -84,7 +73,6 @@ def main() -> None:
     strict_success(whole, rng)
     targets(whole, rng)
     short(results, rng)
-    cost(whole)
 
 
 if __name__ == "__main__":
