@@ -83,6 +83,18 @@ def test_steps_of_values_end_it_after_a_few_differences_near_and_farther_apart()
     assert p.used == 1 + 4 + 4
 
 
+def test_it_waits_for_differences_in_flight_before_it_takes_longer_ones():
+    p, fun = descent(10, start=-0.28), lambda u: np.floor(8 * sphere(u))
+    start = p.propose()
+    p.learn(start, fun(start))
+    near = p.propose(10)
+    for row in range(10):
+        p.learn(near[row : row + 1], fun(near[row : row + 1]), np.array([1 + row]))
+    farther = p.propose(1)
+    assert np.abs(farther - start).max() > 100 * np.abs(near - start).max()
+    assert (p.used, p.asked, p.done) == (11, 12, None)
+
+
 FEW_DIGITS = {
     "single precision": lambda y: y.astype(np.float32).astype(float),
     "six digits": lambda y: np.array([float(f"{v:.6g}") for v in y]),

@@ -57,8 +57,10 @@ def rounding(value: float, y: Array, n: int) -> float:
 
 
 def granularity(values: Array) -> float:
-    """The largest power of 2 or of 10 that all values are multiples of: more than a unit in the last place where values
-    are of single precision, were printed with few digits, or are what was left of larger ones.
+    """The largest power of 2 or of 10 that all values are multiples of; 0 if all are 0.
+
+    It is much more than a unit in the last place where values are of single precision, were printed with few digits, or
+    are what a subtraction left of larger ones.
 
     >>> granularity(np.array([0.7, 0.1]) / 3) < 1e-16
     True
